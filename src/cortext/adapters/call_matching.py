@@ -11,10 +11,10 @@ C = TypeVar("C", bound=Hashable)
 class OpenCalls(Generic[C]):
     """The tool calls of a message history that have no result yet.
 
-    Pass the calls to `add` and the results to `answer`, in the order of the history. A model may
-    give every call the same id, and a process may die during a call. Therefore a result belongs to
-    the most recent open call with the same id. If one message made several calls with this id, the
-    result belongs to the first of them.
+    Pass the calls to `add` and the results to `answer`, in the order of the history. Several open
+    calls may have the same id: some models reuse ids, and some calls never get a result. If several
+    open calls match a result, the calls of the latest message win. Among these, the first call
+    wins.
     """
 
     def __init__(self) -> None:
@@ -28,9 +28,9 @@ class OpenCalls(Generic[C]):
         self._open.setdefault(id, []).append((message, call))
 
     def answer(self, id: str) -> C | None:
-        """Record a tool result with this call id, and return the call that it belongs to.
+        """Find the open call for a tool result with this call id, and return the call.
 
-        That call is no longer open. Returns None if no open call has this id.
+        The call is no longer open afterwards. Returns None if no open call has this id.
         """
         calls = self._open.get(id)
         if not calls:
@@ -40,5 +40,5 @@ class OpenCalls(Generic[C]):
         return calls.pop(at)[1]
 
     def left(self) -> set[C]:
-        """Return the calls that got no result."""
+        """Return the calls without a result, as the values that were passed to `add`."""
         return {call for calls in self._open.values() for _, call in calls}

@@ -11,10 +11,11 @@ from cortext.installation import install_command
 
 @contextmanager
 def needs(extra: str) -> Generator[None]:
-    """Wrap the imports of a framework, and explain how to install the framework if it is missing.
+    """Return a context manager for the imports of a framework that may not be installed.
 
-    `extra` is the extra of cortext that installs the framework. Raises ModuleNotFoundError with
-    the install command if a package is missing. Other import errors are raised unchanged.
+    If a package is missing, the context raises ModuleNotFoundError with the install command. Other
+    import errors are raised unchanged. `extra` is the extra (optional dependency) of cortext that
+    installs the framework.
     """
     try:
         yield
@@ -22,7 +23,7 @@ def needs(extra: str) -> Generator[None]:
         if (error.name or "").startswith("cortext") or not _is_missing(error):
             raise
         raise ModuleNotFoundError(
-            f"the package {error.name} is not installed; `{install_command(extra)}` installs it",
+            f"the package {error.name} is not installed; run `{install_command(extra)}`",
             name=error.name,
             path=error.path,
         ) from None

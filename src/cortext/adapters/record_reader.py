@@ -13,7 +13,7 @@ from cortext.model.message import SessionMessage
 from cortext.stores.log import LogStore
 from cortext.stores.port import SessionStore
 from cortext.stores.servers.server_base import ServedStore
-from cortext.stores.servers.session_parts import RecordPosition
+from cortext.stores.servers.server_values import RecordPosition
 
 
 class Follower:
@@ -27,34 +27,34 @@ class Follower:
         self._inode, self._seen = 0, 0
         self._first = ""
         self._head = b""
-        self._mark = RecordPosition()
+        self._position = RecordPosition()
 
     def new(self) -> tuple[bool, list[SessionMessage]]:
-        """Return whether the caller must start over, and the new records of the session.
+        """Read the new records of the session, and return the pair `(is_reset, records)`.
 
-        True means that the session was replaced or removed, or that this is the first call. Then
-        the caller drops the records of earlier calls, and the list holds all records. Otherwise
-        the list holds the records that were added since the last call.
+        If `is_reset` is False, `records` are the records that were added since the last call. If it
+        is True, `records` are all records, and the caller must drop the records of earlier calls.
+        This happens at the first reading, and after the session was replaced or removed.
         """
         if isinstance(self._store, LogStore):
             return self._new_lines(f"{self._store.folder}/{self._id}.jsonl")
         if isinstance(self._store, ServedStore):
-            self._mark, anew, added = self._store.since(self._id, self._mark)
-            return anew, added
+            self._position, is_reset, added = self._store.since(self._id, self._position)
+            return is_reset, added
         try:
             messages = self._store.read(self._id).session.messages
         except SessionNotFoundError:
             messages = list[SessionMessage]()
         first = messages[0].id if messages else ""
-        anew = first != self._first or len(messages) < self._seen
-        start = 0 if anew else self._seen
+        is_reset = first != self._first or len(messages) < self._seen
+        start = 0 if is_reset else self._seen
         self._first, self._seen = first, len(messages)
-        return anew, messages[start:]
+        return is_reset, messages[start:]
 
     def forget(self) -> None:
         """Make the next call of `new` read the session from its beginning."""
         self._inode, self._seen, self._first = 0, 0, "?"
-        self._mark = RecordPosition("?")
+        self._position = RecordPosition("?")
 
     def _new_lines(self, path: str) -> tuple[bool, list[SessionMessage]]:
         try:
@@ -64,20 +64,20 @@ class Follower:
             self._inode = self._seen = 0
             return was_there, []
         try:
-            now = fstat(fd)
-            same = now.st_ino == self._inode and now.st_size >= self._seen
+            stat = fstat(fd)
+            same = stat.st_ino == self._inode and stat.st_size >= self._seen
             # A new file can get the inode number of a file that was replaced or removed.
-            anew = not same or read_range(fd, 0, len(self._head)) != self._head
-            start = 0 if anew else self._seen
-            data = read_range(fd, start, now.st_size)
+            is_reset = not same or read_range(fd, 0, len(self._head)) != self._head
+            start = 0 if is_reset else self._seen
+            data = read_range(fd, start, stat.st_size)
         finally:
             close(fd)
         # A last line without a newline is still being written, so it is read at the next call.
         data = data[: data.rfind(b"\n") + 1]
-        self._inode, self._seen = now.st_ino, start + len(data)
-        if anew:
+        self._inode, self._seen = stat.st_ino, start + len(data)
+        if is_reset:
             self._head = data[: data.find(b"\n") + 1]
-        lines = decode_lines(data, LOG.records, start=len(self._head) if anew else 0)
+        lines = decode_lines(data, LOG.records, start=len(self._head) if is_reset else 0)
         for damage in lines.damages:
             log.warning("%s: %s", path, damage.detail)
-        return anew, lines.messages
+        return is_reset, lines.messages

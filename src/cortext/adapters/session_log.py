@@ -3,7 +3,7 @@
 A session is a head and a list of records. The *head* is everything except the messages, such as
 the title and the owner. A record stores one message: role and content in plain text, and in `extra`
 the framework's own form of the message, under the name of the framework. Lists and searches use the
-plain text. Every framework can read it, and so continue a conversation that another one began.
+plain text. With the plain text, a framework can also continue a conversation of another framework.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 from cortext import paths
 from cortext.catalog.catalog import Catalog
 from cortext.catalog.row import DOCUMENT, ConversationRow
-from cortext.catalog.sanitize import shown
+from cortext.catalog.row_text_redaction import shown
 from cortext.durability.file_lock import FileLock
 from cortext.durability.replace_file import side_dir, storage_errors
 from cortext.errors import CortextError, InvalidIdError, SessionNotFoundError, SessionOwnerError
-from cortext.model import derived_ids
+from cortext.model import framework_key_ids
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.stores.document import SessionStorage
@@ -43,7 +43,7 @@ from cortext.stores.log import LogStore
 from cortext.stores.memory import MemoryStore
 from cortext.stores.port import SessionStore
 from cortext.stores.servers.server_base import ServedStore
-from cortext.stores.servers.session_parts import Holder, holder
+from cortext.stores.servers.server_values import Holder, holder
 from cortext.stores.store_registry import (
     SERVERS,
     STORES,
@@ -60,11 +60,11 @@ PathOrUrl = str | os.PathLike[str] | None
 _URL = re.compile(r"[a-z][a-z0-9+]+:|[A-Za-z][A-Za-z0-9+.-]+://")
 
 
-def open_kept(path_or_url: PathOrUrl) -> SessionStore:
+def open_adapter_store(path_or_url: PathOrUrl) -> SessionStore:
     """Open the session store at a path or URL.
 
-    None opens the default folder for sessions of programs. Raises ValueError if the URL names no
-    kind of store that cortext knows.
+    None opens the default folder for sessions of programs. Raises ValueError for a URL of an
+    unknown kind.
     """
     if path_or_url is None:
         return LogStore(paths.program_sessions())
@@ -76,33 +76,36 @@ def open_kept(path_or_url: PathOrUrl) -> SessionStore:
         if kind in STORES or kind in SERVERS:
             return open_session_store(path_or_url)
         raise ValueError(
-            f"not a store of sessions: {without_password(path_or_url)!r} "
-            f"(a path, or one of {kinds()}, file:)"
+            f"not a session store: {without_password(path_or_url)!r} "
+            f"(use a path, or one of {kinds()}, file:)"
         )
     return LogStore(path_or_url)
 
 
 def id_of(*key: str) -> str:
-    """Return the session id that belongs to the name or names that a framework uses.
+    """Return the store's session id for the names with which a framework identifies a session.
 
-    For example, a thread id of LangGraph, or app, user and session id of the ADK. Raises
-    InvalidIdError if the only name is blank. Otherwise all callers that forgot to set a name would
-    share one session.
+    LangGraph has one name, the thread id. The ADK has three: app, user and session id. Equal names
+    give equal ids. Raises InvalidIdError if there is only one name and it is blank. Without this
+    check, all callers that forgot to set a name would share one session.
     """
     if len(key) == 1 and not key[0].strip():
         error = InvalidIdError(key[0])
         error.hint = "give the conversation an id that is not empty"
         raise error
-    return derived_ids.id_of(*key)
+    return framework_key_ids.id_of(*key)
 
 
-def is_anothers(head: Session, owner: str) -> bool:
-    """Return whether a session belongs to somebody other than `owner`. `head` is its head."""
+def has_other_owner(head: Session, owner: str) -> bool:
+    """Return whether a session belongs to another owner than `owner`.
+
+    `head` is the session without its messages. A session without an owner belongs to nobody.
+    """
     return head.owner not in ("", owner)
 
 
 class SessionLogRow(NamedTuple):
-    """A row of a list of conversations. `id` is the name by which a program opens it."""
+    """One conversation in a list. A program opens the conversation with its `id`."""
 
     id: str
     owner: str
@@ -110,27 +113,28 @@ class SessionLogRow(NamedTuple):
     created_at: datetime
     updated_at: datetime
     waits: bool
-    """Whether the conversation waits for an approval or an answer."""
+    """True if the conversation waits for an approval or an answer of the user."""
 
 
 class SessionLog:
-    """The sessions in one store, as the adapter of one framework uses them.
+    """Access to the sessions in one store, for the adapter of one framework.
 
-    The methods block while they wait for the disk. In an event loop, call them through `beside`.
+    The methods block while they wait for the disk. In an event loop, call them with `beside`, which
+    runs them in a thread.
     """
 
     def __init__(self, path_or_url: PathOrUrl, framework: str, *, remembered: bool = True) -> None:
         """Open the store at `path_or_url` for the adapter of `framework`.
 
-        With `remembered`, the first new session records the folder of the store, so that
-        `cortext list` shows its sessions.
+        If `remembered` is True, creating a session records the folder of the store, so that
+        `cortext list` shows the sessions in it.
         """
         self.framework = framework
-        self._remembered = remembered
-        self.store: SessionStore = open_kept(path_or_url)
-        self._one_at_a_time = threading.Lock()
-        self._alone = threading.RLock()
-        self._mine: set[Holder] = set()
+        self._is_remembered = remembered
+        self.store: SessionStore = open_adapter_store(path_or_url)
+        self._change_lock = threading.Lock()
+        self._memory_lock = threading.RLock()
+        self._lock_holders: set[Holder] = set()
 
     def append(
         self,
@@ -140,22 +144,22 @@ class SessionLog:
         *,
         owner: str = "",
     ) -> int:
-        """Append messages durably, and return how many of them were new.
+        """Append messages to a session durably, and return the number of new messages.
 
-        If the session does not exist, `begin` returns the session to create. If two callers create
-        it at the same time, the messages of both are stored. Raises SessionOwnerError, and adds
-        nothing, if the session belongs to somebody other than `owner`. An empty `owner` skips this
-        check.
+        Messages that are stored already are skipped. If the session does not exist, `begin` returns
+        the session to create. If two callers create it at the same time, the messages of both are
+        stored. Raises SessionOwnerError and stores nothing if the session has another owner than
+        `owner`. An empty `owner` skips this check.
         """
         if owner and not self.check_owner(id, owner):
-            self._begin(begin(), owner)
+            self._create(begin(), owner)
         try:
             return self.store.append(id, *messages)
         except SessionNotFoundError:
-            self._begin(begin(), owner)
+            self._create(begin(), owner)
             return self.store.append(id, *messages)
 
-    def _begin(self, session: Session, owner: str) -> None:
+    def _create(self, session: Session, owner: str) -> None:
         """Save a new session, unless another caller has created it in the meantime.
 
         Raises SessionOwnerError if that caller has another owner.
@@ -165,14 +169,14 @@ class SessionLog:
                 self.check_owner(session.id, owner)
                 return
             self.store.save(session)
-        if self._remembered:
+        if self._is_remembered:
             _remember(self.store)
 
     def new_session(self, id: str, **fields: Any) -> Session:
         """Return a new, unsaved session of this framework.
 
-        `fields` are fields of `Session`. Without `working_dir` among them, the working folder is
-        the current folder of the program.
+        `fields` are fields of `Session`. The default for `working_dir` is the current folder of the
+        program.
         """
         metadata = {"framework": self.framework, **fields.pop("metadata", {})}
         fields["working_dir"] = fields.get("working_dir") or _current_folder()
@@ -196,13 +200,14 @@ class SessionLog:
             return []
 
     def change(self, id: str, change: Callable[[Session], T]) -> T | None:
-        """Load a session, pass it to `change`, save it, and return what `change` returned.
+        """Load a session, let `change` modify it, save it, and return the result of `change`.
 
         Returns None if the session does not exist. Messages that others append in the meantime are
-        not lost. On a server, other callers of this method wait, also on other machines.
+        not lost. Other threads that call this method wait. If the store is on a server, callers on
+        other machines wait too.
         """
         served = isinstance(self.store, ServedStore)
-        with self.alone(id) if served else self._one_at_a_time:
+        with self.alone(id) if served else self._change_lock:
             session = self.read(id)
             if session is None:
                 return None
@@ -221,9 +226,9 @@ class SessionLog:
     def check_owner(self, id: str, owner: str, name: str = "") -> bool:
         """Check that `owner` may use a session, and return whether the session exists.
 
-        Raises SessionOwnerError if the session belongs to another owner. The error calls the
-        session `name`. A session without an owner is for everyone. If `owner` is empty, nothing is
-        checked and the result is False.
+        Raises SessionOwnerError if the session has another owner. The error text calls the session
+        `name`. Everyone may use a session without an owner. If `owner` is empty, nothing is checked
+        and the result is False.
         """
         if not owner:
             return False
@@ -231,8 +236,8 @@ class SessionLog:
             head = self.head(id)
         except SessionNotFoundError:
             return False
-        if is_anothers(head, owner):
-            raise SessionOwnerError(name or name_in(head))
+        if has_other_owner(head, owner):
+            raise SessionOwnerError(name or name_of_session(head))
         return True
 
     def amend(self, id: str, **fields: Any) -> None:
@@ -240,55 +245,56 @@ class SessionLog:
         if isinstance(self.store, (LogStore, ServedStore)):
             self.store.amend(id, **fields)
         else:
-            self.change(id, lambda session: _set(session, fields))
+            self.change(id, lambda session: _set_fields(session, fields))
 
     @contextmanager
     def alone(self, id: str) -> Generator[None]:
-        """Hold an exclusive lock on a session, as a context manager.
+        """Return a context manager that holds an exclusive lock on a session.
 
         Other callers of this method wait, also in other processes. If the store is on a server,
-        callers on other machines wait too. The thread that holds the lock may enter again. Appends
+        callers on other machines wait too. A thread that holds the lock may take it again. Appends
         do not wait for this lock: the store has another lock for them.
         """
-        mine = holder(id)
-        if mine in self._mine:
+        caller = holder(id)
+        if caller in self._lock_holders:
             yield
             return
-        with ExitStack() as held:
+        with ExitStack() as stack:
             with storage_errors("write", _side_folder(self.store) or id):
-                held.enter_context(self._lock(id))
-            self._mine.add(mine)
+                stack.enter_context(self._lock(id))
+            self._lock_holders.add(caller)
             try:
                 yield
             finally:
-                self._mine.discard(mine)
+                self._lock_holders.discard(caller)
 
     def _lock(self, id: str) -> AbstractContextManager[Any]:
         if isinstance(self.store, ServedStore):
             return self.store.alone(id)
         folder = _side_folder(self.store)
         if folder is None:
-            return self._alone
+            return self._memory_lock
         return FileLock(f"{side_dir(folder)}/alone/{id}.lock", guards=f"{folder}/{id}")
 
     def delete(self, id: str) -> bool:
         return self.store.delete(id)
 
     def heads(self, owner: str | None = None, *, last: bool = False) -> Iterator[Session]:
-        """Return the heads of all sessions in the store, or only of those that belong to `owner`.
+        """Return the heads (sessions without messages) of all sessions in the store.
 
-        A head is a session without its messages. A store that cannot read heads separately returns
-        whole sessions. Sessions of every framework are included. With `last`, a store on a server
-        sets `updated_at` to at least the time of the last message.
+        Sessions of every framework are included. With `owner`, return only the sessions of this
+        owner. A store that cannot read heads separately returns whole sessions. `last` is for
+        stores on a server: if it is True, `updated_at` is not before the time of the last message.
         """
         if isinstance(self.store, ServedStore):
-            return _of(owner, self.store.heads(owner, last=last))
-        return _of(owner, self._each_head())
+            return _filter_by_owner(owner, self.store.heads(owner, last=last))
+        return _filter_by_owner(owner, self._each_head())
 
     def latest(self, owner: str | None = None) -> Iterator[tuple[Session, list[SessionMessage]]]:
-        """Yield the head of each session, as `heads` does, with its last message in a list.
+        """Yield a pair for each session: its head, and a list with only its last message.
 
-        The list is empty for a session without messages.
+        The head is the session without its messages. The list is empty for a session without
+        messages. With `owner`, yield only the sessions of this owner.
         """
         if isinstance(self.store, ServedStore):
             for head, last in self.store.latest(owner):
@@ -308,42 +314,46 @@ class SessionLog:
                 log.warning("a session is not listed: %s", error)
 
     def rows(self, owner: str | None = None, limit: int | None = None) -> list[SessionLogRow]:
-        """Return at most `limit` sessions as list rows, the most recently used first.
+        """Return at most `limit` sessions as rows for a list, the most recently used first.
 
-        None as `limit` returns all sessions. With `owner`, return only the sessions of this owner.
-        """
-        if isinstance(self.store, LogStore):
-            return list(islice(self._indexed(self.store.folder, owner), limit))
-        if isinstance(self.store, ServedStore):
-            rows = [_row(head, head.updated_at) for head in self.heads(owner, last=True)]
-        else:
-            rows = [_row(head, self._used(head)) for head in self.heads(owner)]
-        return sorted(rows, key=lambda row: row.updated_at, reverse=True)[:limit]
-
-    def begun(self, owner: str | None, among: Container[str]) -> Iterator[Session]:
-        """Return the heads of sessions, the most recently created first.
-
-        Only sessions whose id is in `among` are returned. With `owner`, only the sessions of this
+        If `limit` is None, return all sessions. With `owner`, return only the sessions of this
         owner.
         """
         if isinstance(self.store, LogStore):
-            rows = [row for row in _listed(self.store.folder, owner) if row.key in among]
+            return list(islice(self._rows_from_catalog(self.store.folder, owner), limit))
+        if isinstance(self.store, ServedStore):
+            rows = [_row(head, head.updated_at) for head in self.heads(owner, last=True)]
+        else:
+            rows = [_row(head, self._last_used(head)) for head in self.heads(owner)]
+        return sorted(rows, key=lambda row: row.updated_at, reverse=True)[:limit]
+
+    def begun(self, owner: str | None, among: Container[str]) -> Iterator[Session]:
+        """Return the heads (sessions without messages) of the sessions whose id is in `among`.
+
+        The most recently created session comes first. With `owner`, return only the sessions of
+        this owner.
+        """
+        if isinstance(self.store, LogStore):
+            rows = [row for row in _catalog_rows(self.store.folder, owner) if row.key in among]
             rows.sort(key=lambda row: row.created_at, reverse=True)
-            return _of(owner, self._each_head([row.key for row in rows]))
+            return _filter_by_owner(owner, self._each_head([row.key for row in rows]))
         if isinstance(self.store, ServedStore):
             heads = [head for head in self.heads(owner) if head.id in among]
         else:
             ids = [id for id in self.store.list_session_ids() if id in among]
-            heads = list(_of(owner, self._each_head(ids)))
+            heads = list(_filter_by_owner(owner, self._each_head(ids)))
         return iter(sorted(heads, key=lambda head: head.created_at, reverse=True))
 
-    def _indexed(self, folder: str, owner: str | None) -> Iterator[SessionLogRow]:
-        """Yield a list row for each session that the catalog lists, in the order of the catalog."""
-        for row in _listed(folder, owner):
-            for head in _of(owner, self._each_head([row.key])):
+    def _rows_from_catalog(self, folder: str, owner: str | None) -> Iterator[SessionLogRow]:
+        """Yield a list row for each session in a folder of session logs, the latest first.
+
+        The catalog (the database of conversations) gives the order.
+        """
+        for row in _catalog_rows(folder, owner):
+            for head in _filter_by_owner(owner, self._each_head([row.key])):
                 yield _row(head, row.active_at if row.messages else head.updated_at)
 
-    def _used(self, head: Session) -> datetime:
+    def _last_used(self, head: Session) -> datetime:
         last = self.tail(head.id, 1)
         return last[-1].timestamp if last else head.updated_at
 
@@ -351,29 +361,30 @@ class SessionLog:
         self.store.close()
 
 
-def _listed(folder: str, owner: str | None) -> list[ConversationRow]:
-    """Return the rows of the catalog, an index of all conversations, for a folder of session logs.
+def _catalog_rows(folder: str, owner: str | None) -> list[ConversationRow]:
+    """Return the catalog rows of the sessions in a folder of session logs, the latest first.
 
-    With `owner`, rows of other owners are left out. Rows of damaged sessions stay, because their
-    owner is not certain.
+    The catalog is the database with one row for each conversation. With `owner`, rows of other
+    owners are left out. Rows of damaged sessions stay, because their owner is not certain.
     """
     with Catalog.at_home() as catalog:
-        listed = catalog.log_sessions(folder, DOCUMENT)
+        rows = catalog.log_sessions(folder, DOCUMENT)
     if owner is None:
-        return listed
-    whose = shown(owner)  # rows hold a shortened owner, heads hold the full text
-    return [row for row in listed if row.owner == whose or row.note]
+        return rows
+    short_owner = shown(owner)  # rows hold a shortened owner, heads hold the full text
+    return [row for row in rows if row.owner == short_owner or row.note]
 
 
-def _of(owner: str | None, heads: Iterable[Session]) -> Iterator[Session]:
+def _filter_by_owner(owner: str | None, heads: Iterable[Session]) -> Iterator[Session]:
     return (head for head in heads if owner is None or head.owner == owner)
 
 
-def name_in(head: Session) -> str:
-    """Return the name by which a program can open the session with this head.
+def name_of_session(head: Session) -> str:
+    """Return the name with which a program can open a session.
 
-    This is the id that the program chose when it created the session, if `id_of` turns that id into
-    the id of the session. Otherwise it is the id of the session.
+    This is the name that the program chose when it created the session. If there is none, or if the
+    session id was not derived from this name alone, return the session id. `head` is the session
+    without its messages.
     """
     for name in ("session_id", "thread_id", "conversation_id"):
         given = head.metadata.get(name)
@@ -399,9 +410,11 @@ def _current_folder() -> str:
 
 
 def _row(head: Session, used: datetime) -> SessionLogRow:
-    # A message may be slightly older than the session that was created for it.
+    # A message may be slightly older than its session, because it was created first.
     used, waits = max(used, head.created_at), head.pending is not None
-    return SessionLogRow(name_in(head), head.owner, head.title, head.created_at, used, waits)
+    return SessionLogRow(
+        name_of_session(head), head.owner, head.title, head.created_at, used, waits
+    )
 
 
 def head_of(store: SessionStore, id: str) -> Session:
@@ -414,9 +427,10 @@ def head_of(store: SessionStore, id: str) -> Session:
 
 
 def inner_store(store: SessionStore, name: str) -> SessionStore:
-    """Return a second store inside a store, for internal data of an adapter.
+    """Return a second store for internal data of an adapter, in a subfolder of `store`.
 
-    `name` is the name of its folder. Lists of conversations do not show its sessions.
+    `name` is the name of the subfolder. Lists of conversations do not show the sessions in it. For
+    a store without a folder, the second store is on the same server or in memory.
     """
     if isinstance(store, ServedStore):
         return store.inner(name)
@@ -429,13 +443,16 @@ def inner_store(store: SessionStore, name: str) -> SessionStore:
     return MemoryStore()
 
 
-def _set(session: Session, fields: Mapping[str, Any]) -> None:
+def _set_fields(session: Session, fields: Mapping[str, Any]) -> None:
     for name, value in fields.items():
         setattr(session, name, value)
 
 
 def _side_folder(store: SessionStore) -> str | None:
-    """Return the folder whose lock files protect a store, or None for a store without files."""
+    """Return the folder in which a store has its lock files.
+
+    Return None for a store without files.
+    """
     if isinstance(store, SessionStorage):
         return str(store.storage_dir)
     if isinstance(store, LogStore):
@@ -446,8 +463,7 @@ def _side_folder(store: SessionStore) -> str | None:
 async def beside(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Call the blocking function `work` in a thread, and return its result.
 
-    If the caller is cancelled, the function still runs to its end. Only then is CancelledError
-    raised.
+    If the caller is cancelled, wait until the function has ended, and raise CancelledError then.
     """
     task = asyncio.ensure_future(asyncio.to_thread(work, *args, **kwargs))
     try:

@@ -15,55 +15,56 @@ from cortext.cli.picker import can_pick
 
 GROUPS = {
     "Daily": {
-        "resume": "Find a conversation and go on with it.",
-        "search": "Find what was said, in any tool.",
-        "list": "List conversations, the latest first.",
+        "resume": "Find a conversation and continue it.",
+        "search": "Search the messages of all conversations.",
+        "list": "List conversations, most recent first.",
         "show": "Show one conversation.",
-        "sync": "Copy what the AI tools keep into the archive.",
-        "new": "Begin a conversation.",
+        "sync": "Copy the transcripts of your AI tools into the archive.",
+        "new": "Start a conversation.",
         "stop": "Save a conversation and pause it.",
         "done": "Save a conversation and mark it as completed.",
-        "doctor": "Say whether cortext and your AI tools work together.",
+        "doctor": "Check cortext, your AI tools and your saved conversations.",
     },
-    "Arrange": {
-        "rename": "Give a conversation another title.",
-        "tag": "Tag a conversation.",
-        "fork": "Begin a conversation with what was said in another.",
+    "Organize": {
+        "rename": "Change the title of a conversation.",
+        "tag": "Add tags to a conversation, or remove them.",
+        "fork": "Start a conversation with the messages of another.",
         "delete": "Move a conversation to the trash.",
-        "restore": "Bring back what was deleted.",
+        "restore": "Restore a conversation from the trash.",
         "clean": "Move old completed conversations to the trash.",
-        "trash": "What was deleted: list, restore, empty.",
-        "export": "Write a conversation as md, html, json or jsonl.",
-        "import": "Make a conversation of a tool's session, or of an exported file.",
+        "trash": "List, restore or permanently remove deleted conversations.",
+        "export": "Write a conversation to an md, html, json or jsonl file.",
+        "import": "Import an exported file or a tool's session as a conversation.",
     },
     "Set up": {
         "setup": "Connect cortext to your AI tools.",
-        "init": "Make a folder a workspace.",
-        "upgrade": "Bring the files of a workspace up to date.",
-        "config": "Show and change settings.",
-        "uninstall": "Take out of your AI tools what setup put in.",
+        "init": "Turn a folder into a workspace.",
+        "upgrade": "Update cortext's files in a workspace.",
+        "config": "Show or change settings.",
+        "moved": "Declare that a project folder was moved.",
+        "uninstall": "Remove everything that setup added to your AI tools.",
     },
     "More": {
-        "ask": "Ask an old conversation a question.",
-        "spawn": "Talk to an agent in a session that is kept.",
-        "watch": "Follow your conversations while they are had.",
-        "tail": "Show a conversation as it grows.",
-        "serve": "Serve conversations to programs, over HTTP.",
-        "web": "Look at all conversations in a browser.",
-        "mcp": "Serve past conversations to AI tools.",
-        "hook": "What the hooks of AI tools call.",
-        "slash": "What the slash commands inside AI tools call.",
-        "scan": "Look for keys and passwords in conversations.",
-        "redact": "Mask keys and passwords in conversations.",
-        "stats": "How much you talk, with what, and when.",
+        "ask": "Ask a question about an old conversation.",
+        "spawn": "Talk to an agent in a saved session.",
+        "watch": "Save new messages of all AI tools as they are written.",
+        "tail": "Show new messages of a conversation as they are written.",
+        "serve": "Serve conversations to programs over HTTP.",
+        "web": "Browse all conversations in a web browser.",
+        "mcp": "Serve past conversations to AI tools over MCP.",
+        "hook": "Save new messages; the hooks of AI tools call this command.",
+        "slash": "Answer the slash commands of AI tools, which call this command.",
+        "scan": "Find keys and passwords in conversations.",
+        "redact": "Redact keys and passwords in conversations.",
+        "stats": "Show how often you use which AI tool, and the cost.",
         "copy": "Copy sessions from one store to another.",
-        "demo": "A tour of the main job, on real files in a throw-away folder.",
+        "demo": "Show the main features on sample files in a temporary folder.",
     },
 }
-LISTED = {name: text for group in GROUPS.values() for name, text in group.items()}
+COMMAND_SUMMARIES = {name: text for group in GROUPS.values() for name, text in group.items()}
 
 
-_OTHER_WORDS = {
+_FOREIGN_NAMES = {
     "ls": "list",
     "rm": "delete",
     "remove": "delete",
@@ -76,19 +77,18 @@ _OTHER_WORDS = {
     "undo": "trash restore",
     "find": "search",
     "grep": "search",
-    "help": "--help",
     "check": "doctor",
     "status": "doctor",
     "version": "--version",
 }
-"""Names that other programs use for these commands."""
+"""Command names of other programs, each with the cortext command to suggest instead."""
 
 
 def nearest_command(given: str) -> str:
     """Return the name of the command that is most similar to `given`, or "" if none is similar."""
     from difflib import get_close_matches
 
-    return next(iter(get_close_matches(given, LISTED, n=1)), "")
+    return next(iter(get_close_matches(given, COMMAND_SUMMARIES, n=1)), "")
 
 
 def _load_command(name: str) -> click.Command:
@@ -97,27 +97,36 @@ def _load_command(name: str) -> click.Command:
 
 
 class LazyGroup(click.Group):
-    """The commands of `cortext`, each a module of `cortext.cli.commands`."""
+    """The program `cortext`. Each of its commands is a module of `cortext.cli.commands`."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(LISTED)
+        return list(COMMAND_SUMMARIES)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        return _load_command(cmd_name) if cmd_name in LISTED else None
+        return _load_command(cmd_name) if cmd_name in COMMAND_SUMMARIES else None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        asked_help = args[0] == "help"
+        if asked_help:
+            # `cortext help search` is `cortext search --help`.
+            if args[1:] in ([], ["help"]):
+                click.echo(ctx.get_help())
+                ctx.exit()
+            args = [*args[1:], "--help"]
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            known = _OTHER_WORDS.get(args[0]) or nearest_command(args[0])
-            if known:
-                raise click.UsageError(f"{error.message} Did you mean `{known}`?", ctx) from None
-            if args[0].startswith("-"):
+            suggestion = _FOREIGN_NAMES.get(args[0]) or nearest_command(args[0])
+            if suggestion:
+                raise click.UsageError(
+                    f"{error.message} Did you mean `{suggestion}`?", ctx
+                ) from None
+            if asked_help or args[0].startswith("-"):
                 raise
-            other = f"`cortext search {shlex.join(args)}` looks for what was said."
-            raise click.UsageError(f"{error.message} {other}", ctx) from None
+            hint = f"To search your conversations, use `cortext search {shlex.join(args)}`."
+            raise click.UsageError(f"{error.message} {hint}", ctx) from None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for group, commands in GROUPS.items():
@@ -126,7 +135,7 @@ class LazyGroup(click.Group):
 
 
 class SpawnGroup(click.Group):
-    """The commands of `aur`: spec 002 gives `cortext spawn` this second name."""
+    """The program `aur`. Its only command is `spawn`, which is the same as `cortext spawn`."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return ["spawn"]
@@ -148,12 +157,13 @@ _HELP_OPTIONS = {"help_option_names": ["-h", "--help"]}
     context_settings=_HELP_OPTIONS,
 )
 @click.version_option(__version__, prog_name="cortext")
-@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+@click.option("--debug", is_flag=True, help="Show the traceback if an error occurs.")
 @click.pass_context
 def cortext(ctx: click.Context, debug: bool) -> None:
-    """cortext keeps every conversation that you have with AI agents.
+    """Keep, find and reopen your conversations with AI tools.
 
-    Without a command it lets you pick one, in a terminal; elsewhere it lists them.
+    Without a command, cortext opens a list in which you choose a conversation. If the output is not
+    a terminal, cortext prints the list.
     """
     debugging.on = debug
     if ctx.invoked_subcommand is None:
@@ -167,7 +177,7 @@ def cortext(ctx: click.Context, debug: bool) -> None:
 
 @click.group(cls=SpawnGroup, context_settings=_HELP_OPTIONS)
 @click.version_option(__version__, prog_name="aur")
-@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+@click.option("--debug", is_flag=True, help="Show the traceback if an error occurs.")
 def aur(debug: bool) -> None:
-    """Agents that you talk to, turn by turn. It is part of cortext."""
+    """Talk to AI agents in saved sessions. This program is part of cortext."""
     debugging.on = debug

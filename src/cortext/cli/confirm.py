@@ -1,4 +1,4 @@
-"""Confirmation before a command does something that the user may regret."""
+"""Ask the user for confirmation before a risky action, and delete old entries of the trash."""
 
 from __future__ import annotations
 
@@ -20,31 +20,34 @@ NOBODY_TO_ASK = "confirmation needed, but this is not a terminal"
 
 
 def yes_option(command: F) -> F:
-    return click.option("-y", "--yes", is_flag=True, help="Do it without asking.")(command)
+    return click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")(command)
 
 
 def agree(question: str, yes: bool) -> None:
-    """Ask the user the question, and return only if the user agrees.
+    """Ask the user a yes-or-no question, and return if the user agrees.
 
-    With `yes`, which is the option `--yes`, return without asking. Exit with 1 if the user
-    declines. Raises CortextError if there is no terminal to ask on.
+    If the user declines, exit with code 1. `yes` is the value of the option `--yes`: if it is True,
+    return without a question. Raises CortextError if there is no terminal.
     """
     if yes:
         return
 
     if not can_ask():
-        raise CortextError(NOBODY_TO_ASK, hint="run it again with --yes")
+        raise CortextError(NOBODY_TO_ASK, hint="run the command again with --yes")
     if not click.confirm(question, err=True):
-        click.echo("nothing was done", err=True)
+        click.echo("Nothing was changed.", err=True)
         raise click.exceptions.Exit(1)
 
 
 def expire() -> None:
-    """Delete trash entries that are older than the setting `trash.days`, and print how many."""
+    """Delete the trash entries that are too old, and print how many were deleted.
+
+    The setting `trash.days` is their maximum age in days.
+    """
     if not os.path.isdir(paths.trash()):
         return
     days = Config.load(paths.workspace_root())["trash.days"]
-    gone = empty(older_than_days=float(days)) if days else []
-    if gone:
-        span = counted(days, "day")
-        click.echo(f"{len(gone)} left the trash for good, after {span}", err=True)
+    removed = empty(older_than_days=float(days)) if days else []
+    if removed:
+        items, span = counted(len(removed), "item"), counted(days, "day")
+        click.echo(f"Permanently removed {items} from the trash after {span}.", err=True)

@@ -1,4 +1,4 @@
-"""Errors as the user sees them: one sentence, a hint, and an exit code."""
+"""Print errors for the user: one sentence and a hint. Choose the exit code for each error."""
 
 from __future__ import annotations
 
@@ -13,12 +13,17 @@ from cortext.durability.replace_file import hint_for
 
 
 class _Debugging:
-    """Whether the option `--debug` was given: `on` makes `report` print tracebacks."""
+    """The state of the option `--debug`. If `on` is True, `report` prints tracebacks."""
 
     on = False
 
 
 debugging: _Debugging = _Debugging()
+
+
+class OptionValueError(errors.CortextError):
+    """The value of an option names something that does not exist. The exit code is 2."""
+
 
 _CODES: tuple[tuple[type[BaseException], int], ...] = (
     (errors.SessionNotFoundError, 3),
@@ -26,6 +31,7 @@ _CODES: tuple[tuple[type[BaseException], int], ...] = (
     (errors.SessionCorruptedError, 5),
     (errors.SessionLockedError, 6),
     (errors.InvalidIdError, 2),
+    (OptionValueError, 2),
     (errors.CortextError, 1),
     (OSError, 1),
     (KeyboardInterrupt, 130),
@@ -34,9 +40,9 @@ _CODES: tuple[tuple[type[BaseException], int], ...] = (
 
 
 def report(error: BaseException) -> int:
-    """Print an error with its hint, and return the exit code for it.
+    """Print an error with its hint, and return the exit code of the program.
 
-    A SystemExit is raised again.
+    If the error is a SystemExit, raise it again.
     """
     if debugging.on:
         import traceback
@@ -45,26 +51,64 @@ def report(error: BaseException) -> int:
     if isinstance(error, click.exceptions.Exit):
         return error.exit_code
     if isinstance(error, click.ClickException):
-        error.show()
+        _name_similar_option(error).show()
         return error.exit_code
     for kind, code in _CODES:
         if isinstance(error, kind):
-            _say(error)
+            _print_error(error)
             return code
     if isinstance(error, SystemExit):
         raise error
     if isinstance(error, ModuleNotFoundError) and (package := _package_of(error)):
-        _say(_missing_package(package))
+        _print_error(_missing_package(package))
         return 1
     if not debugging.on:
         text = clean(f"{type(error).__name__}: {error}", lines=False)
-        click.echo(f"error: something unexpected: {text}", err=True)
-        click.echo("hint: `cortext --debug …` shows where; nothing saved is lost", err=True)
+        click.echo(f"error: unexpected error: {text}", err=True)
+        click.echo(
+            "hint: `cortext --debug …` shows the traceback; saved conversations are not affected",
+            err=True,
+        )
     return 1
 
 
+def similar_option(word: str, ctx: click.Context) -> str:
+    """Return the option of a command that a user may have meant by `word`, or "".
+
+    `-all` means `--all`, and `-t` means the first option that starts with `--t`. Otherwise return
+    the option with the most similar spelling.
+    """
+    from difflib import get_close_matches
+
+    names = [option for param in ctx.command.get_params(ctx) for option in param.opts]
+    known = [name for name in names if name.startswith("-")]
+    name = word.partition("=")[0]
+    if not name.startswith("--"):
+        starting = [each for each in known if each.startswith(f"-{name}")]
+        if starting or len(name) == 2:
+            return next(iter(starting), "")
+    return next(iter(get_close_matches(name, known, n=1)), "")
+
+
+def _name_similar_option(error: click.ClickException) -> click.ClickException:
+    """Return the error for an unknown short option, with the whole word and a suggestion.
+
+    click reads `-all` as the options -a, -l and -l, and reports only `-a`. Return any other error
+    unchanged.
+    """
+    if not isinstance(error, click.NoSuchOption) or error.ctx is None:
+        return error
+    if error.option_name.startswith("--"):
+        return error
+    words = [word for word in sys.argv[1:] if word.startswith(error.option_name)]
+    word = words[0] if words else error.option_name
+    near = similar_option(word, error.ctx)
+    suggestion = f" Did you mean {near}?" if near else ""
+    return click.UsageError(f"No such option {word!r}.{suggestion}", error.ctx)
+
+
 def _package_of(error: ModuleNotFoundError) -> str:
-    """Return the name of the package that must be installed to fix the import error.
+    """Return the name of the package that must be installed to fix an import error.
 
     Return "" if the missing module belongs to cortext or to Python itself.
     """
@@ -77,12 +121,12 @@ def _missing_package(package: str) -> errors.CortextError:
     from cortext.installation import install_command
 
     return errors.CortextError(
-        f"the package {package} is not installed, but cortext needs it",
+        f"cortext needs the package {package}, which is not installed",
         hint=f"install it with `{install_command(package)}`",
     )
 
 
-def _say(error: BaseException) -> None:
+def _print_error(error: BaseException) -> None:
     if debugging.on:
         return
     if isinstance(error, (KeyboardInterrupt, click.Abort)):

@@ -9,7 +9,8 @@ import click
 
 from cortext import paths
 from cortext.catalog.row import AUR, DOCUMENT, SPAWN
-from cortext.cli.common_options import Number, SinceType, all_option
+from cortext.cli.common_options import Number, all_option
+from cortext.cli.time_options import SinceType
 from cortext.features.listing.conversation_list import ConversationList, ListFilter
 from cortext.tools.registry import tool_names
 
@@ -21,9 +22,9 @@ _STATUSES = ["active", "paused", "completed", "interrupted"]
 
 
 class SourceType(click.Choice[str]):
-    """The type of the option `--tool` of lists: a tool, `spawn` or `document`.
+    """The click type of the option `--tool` of lists: the name of a tool, `spawn` or `document`.
 
-    `document` stands for sessions that programs store. `aur` is accepted for `spawn`.
+    `document` means sessions that programs store. The user can type `aur` instead of `spawn`.
     """
 
     def __init__(self) -> None:
@@ -37,7 +38,10 @@ class SourceType(click.Choice[str]):
 def complete_owner(
     ctx: click.Context, param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """Return the owners whose name starts with the typed text, for shell completion."""
+    """Return the names of owners that start with the typed text, for shell completion.
+
+    An owner is the name that a program gave to a session, such as the id of one of its users.
+    """
     from click.shell_completion import CompletionItem
 
     rows = ConversationList(paths.workspace_root(), everywhere=True).list().rows
@@ -49,7 +53,7 @@ def tool_option(command: F) -> F:
     return click.option(
         "--tool",
         type=click.Choice(tool_names()),
-        help="The tool.  [default: the last one used for it]",
+        help="The AI tool to use.  [default: the tool that the conversation used last]",
     )(command)
 
 
@@ -58,7 +62,44 @@ def owner_option(command: F) -> F:
         "--owner",
         metavar="NAME",
         shell_complete=complete_owner,
-        help="Only those that a program keeps for this user.",
+        help="Only sessions that a program saved for this user.",
+    )(command)
+
+
+def complete_branch(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Return the git branches of conversations that start with the typed text."""
+    from click.shell_completion import CompletionItem
+
+    rows = ConversationList(paths.workspace_root(), everywhere=True).list().rows
+    branches = sorted({row.branch for row in rows if row.branch})
+    return [CompletionItem(branch) for branch in branches if branch.startswith(incomplete)]
+
+
+def complete_folder(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Let the shell complete the path of a folder."""
+    from click.shell_completion import CompletionItem
+
+    return [CompletionItem(incomplete, type="dir")]
+
+
+def project_options(command: F) -> F:
+    """Add the options `--in` and `--branch`, which filter by project and git branch."""
+    command = click.option(
+        "--branch",
+        metavar="NAME",
+        shell_complete=complete_branch,
+        help="Only conversations on this git branch.",
+    )(command)
+    return click.option(
+        "--in",
+        "folder",
+        metavar="DIR",
+        shell_complete=complete_folder,
+        help="Only conversations that took place in this folder or below, in any worktree.",
     )(command)
 
 
@@ -66,20 +107,33 @@ def filters(command: F) -> F:
     """Add the options that filter a list of conversations, such as `--type`, to a command."""
     options = (
         all_option,
-        click.option("--type", "kind", metavar="TYPE", help="Only of this type."),
+        project_options,
+        click.option("--type", "kind", metavar="TYPE", help="Only conversations of this type."),
         click.option(
             "--status",
             type=click.Choice(_STATUSES, case_sensitive=False),
-            help="Only with this status.",
+            help="Only conversations with this status.",
         ),
-        click.option("--tag", "tags", multiple=True, help="Only with this tag; repeatable."),
+        click.option(
+            "--tag",
+            "tags",
+            multiple=True,
+            help="Only conversations with this tag. Can be repeated.",
+        ),
         owner_option,
         click.option(
             "--since",
             type=SinceType(),
-            help="Only those active since: 2026-01-31, yesterday, 7d, 3mo.",
+            help="Only conversations that were active since this time, for example 2026-01-31, "
+            "yesterday, 7d or 3mo.",
         ),
-        click.option("-n", "--limit", "limit", type=Number(min=1), help="At most this many."),
+        click.option(
+            "-n",
+            "--limit",
+            "limit",
+            type=Number(min=1),
+            help="Show at most this many conversations.",
+        ),
     )
     for option in reversed(options):
         command = option(command)
@@ -91,8 +145,22 @@ def wanted(
     status: str | None,
     tags: tuple[str, ...],
     since: int | None,
+    folder: str | None = None,
+    branch: str | None = None,
     **more: Any,
 ) -> ListFilter:
-    # `aur` says interrupted, and rows of conversations say paused.
+    """Return the filter for a list of conversations.
+
+    The arguments are the values of the options that the decorator `filters` adds to a command.
+    """
+    # `aur` calls a session `interrupted`. Its row has the status `paused`.
     word = "paused" if status == "interrupted" else status
-    return ListFilter(kind=kind, status=word, tags=tags, since=since, **more)
+    return ListFilter(
+        kind=kind,
+        status=word,
+        tags=tags,
+        since=since,
+        folder=folder or "",
+        branch=branch or "",
+        **more,
+    )

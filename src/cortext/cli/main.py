@@ -44,21 +44,23 @@ def _run_command(group: click.Group, program: str) -> int:
 
 
 def _push_output_through_gemini() -> None:
-    """Write invisible characters until Gemini CLI has read all output.
+    """Make sure that Gemini CLI reads all output before this process ends.
 
-    Gemini CLI runs commands in a pseudo-terminal, and loses the output that it has not read when
-    the command ends. No system call returns how much that is. Therefore write as many carriage
-    returns as the terminal can hold. No screen shows them, and Gemini CLI removes them.
+    Gemini CLI runs this process in a pseudo-terminal. When the process ends, Gemini CLI loses the
+    output that it has not read yet. Therefore this function writes as many carriage returns as the
+    terminal can hold. They fit only after Gemini CLI has read the real output. Gemini CLI removes
+    the carriage returns.
     """
     if not (os.environ.get("GEMINI_CLI") and sys.stdout.isatty()):
         return
-    if os.environ.get("CODEX_THREAD_ID"):  # one tool runs in the other, and Codex keeps every byte
-        # No command needs these modules at its start.
+    # Gemini CLI and Codex are nested. The inner one reads the output, and only Gemini CLI loses it.
+    if os.environ.get("CODEX_THREAD_ID"):
+        # Import here, because no command needs these modules when it starts.
         from cortext.tools.registry import find_tool
-        from cortext.tools.tool_context import here
+        from cortext.tools.surrounding_session import here
 
-        inside = here()
-        if inside and not find_tool(inside.tool).drops_pending_output:
+        surrounding = here()
+        if surrounding and not find_tool(surrounding.tool).drops_pending_output:
             return
     try:
         sys.stdout.write("\r" * _TERMINAL_BUFFER)
@@ -68,9 +70,10 @@ def _push_output_through_gemini() -> None:
 
 
 def _replace_unusable_streams() -> None:
-    """Replace closed standard streams by the null device.
+    """Make stdin, stdout and stderr safe to use.
 
-    Let stdout and stderr print `?` for characters that their encoding lacks.
+    Replace a closed stream by the null device. Let stdout and stderr print `?` for a character that
+    their encoding lacks.
     """
     if sys.stdin is None:
         sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115  until exit

@@ -1,8 +1,8 @@
-"""What `cortext resume` does with one conversation: reopen it in a tool, or print its briefing."""
+"""The actions of `cortext resume`: reopen a conversation in a tool, or print its briefing."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -14,7 +14,7 @@ from cortext.cli.common_options import print_json
 from cortext.cli.list_options import wanted
 from cortext.cli.select_conversation import ask, choose
 from cortext.cli.terminal_text import can_ask, clean, say
-from cortext.cli.views.list_view import keep_up, say_nothing_to_resume, say_paused
+from cortext.cli.views.list_view import say_nothing_to_resume, say_paused, update_in_background
 from cortext.config import Config
 from cortext.errors import CortextError
 from cortext.features.capture.capture import capture_pending
@@ -28,22 +28,32 @@ from cortext.features.resume.agent_briefing import (
     refuse_complete,
 )
 from cortext.tools.running_sessions import live_sessions
-from cortext.tools.tool_context import here
+from cortext.tools.surrounding_session import here
 
 
 def find_row(
-    words: tuple[str, ...], *, last: bool, everywhere: bool, which: dict[str, Any]
+    words: tuple[str, ...],
+    *,
+    last: bool,
+    everywhere: bool,
+    which: dict[str, Any],
+    write: bool = True,
 ) -> ConversationRow:
     """Return the conversation to resume.
 
     `words` are its id or words of its title. Without words, return the latest conversation if
-    `last` is set, and ask the user otherwise. `which` holds the options that filter the list.
+    `last` is True; otherwise ask the user to choose. `which` has the values of the options that
+    filter the list. If `write` is False, change no conversation: capture nothing, and pause none.
     """
     if words:
         return choose(
-            " ".join(words), everywhere=everywhere, forgiving=True, wanted=wanted(**which)
+            " ".join(words),
+            everywhere=everywhere,
+            forgiving=True,
+            wanted=wanted(**which),
+            pause=write,
         )
-    return _pick(last, everywhere, which)
+    return _choose_resumable(last, everywhere, which, write=write)
 
 
 def resume(
@@ -52,6 +62,7 @@ def resume(
     tool: str | None,
     fork: bool,
     printing: bool,
+    write: bool,
     context: bool,
     budget: int | None,
     reopen: bool,
@@ -59,138 +70,171 @@ def resume(
     as_json: bool,
     extra: tuple[str, ...],
 ) -> None:
-    """Reopen a conversation in a tool, or print text for an agent that continues it.
+    """Reopen a conversation in an AI tool, or print text for an agent that continues it.
 
-    With `printing`, print the tool's command line. With `context`, with `as_json`, or if no tool
-    can be started, print the briefing: the text that tells an agent the history of the
-    conversation. `tools` names the tools that the agent has now, separated by commas.
+    The arguments are options of `cortext resume`. With `printing`, print the tool's command line
+    instead of running it; change files for it only with `write`. With `context` or `as_json`, or if
+    no tool can be started, print the briefing: the text that tells an agent the history of the
+    conversation.
+
+    `fork` continues in a copy. `reopen` allows a completed conversation. `budget` limits the
+    characters of the history. `tools` lists the agent's tools (functions that it can call),
+    separated by commas. `extra` are further arguments for the AI tool.
     """
-    reading = context or (as_json and not printing)
-    if printing or not reading:
-        from cortext.cli import launch_tool  # 30 modules that --list and --context do not need
+    is_briefing = context or (as_json and not printing)
+    notes: list[str] = []
+    if printing or not is_briefing:
+        from cortext.cli import tool_reopening  # loads 30 modules that --context does not need
 
-        if launch_tool.is_talk(row, tool, fork=fork) and (printing or launch_tool.can_talk()):
+        if tool_reopening.continues_in_spawn(row, tool, fork=fork) and (
+            printing or tool_reopening.can_talk()
+        ):
             if not printing:
-                launch_tool.talk_on(row)
-            launch_tool.print_plan(launch_tool.talk_plan(row), as_json=as_json)
+                tool_reopening.continue_spawned(row)
+            tool_reopening.print_plan(tool_reopening.plan_spawned(row), as_json=as_json)
             return
-        if printing or launch_tool.can_launch(tool):
-            ready = launch_tool.reopen_in_tool(
-                row, tool, budget, fork=fork, printing=printing, reopen=reopen, extra=extra
+        if printing or tool_reopening.can_launch(tool):
+            prepared = tool_reopening.reopen_in_tool(
+                row,
+                tool,
+                budget,
+                fork=fork,
+                printing=printing,
+                write=write,
+                reopen=reopen,
+                extra=extra,
             )
-            launch_tool.print_plan(ready, as_json=as_json)
+            tool_reopening.print_plan(prepared, as_json=as_json)
             return
-        if tool:
-            say(f"{tool} is not started: that takes a terminal; `--print` prints its command line")
-    briefing = partial(_brief, budget=budget, tools=tools, tool=tool or "")
-    _tell(row, briefing, context=context, reopen=reopen, as_json=as_json)
+        notes = tool_reopening.explain_no_launch(tool)
+    briefing = partial(_make_briefing, budget=budget, tools=tools, tool=tool or "")
+    _print_briefing(row, briefing, notes, context=context, reopen=reopen, as_json=as_json)
 
 
 def history_budget(budget: int | None) -> int:
-    """Return how many characters of the history go into a briefing.
+    """Return how many characters of the history a briefing may contain.
 
-    `budget` is the user's option; without it, the setting `resume.budget` decides.
+    `budget` is the value of the user's option. If it is None, return the setting `resume.budget`.
     """
     return budget or int(Config.load(paths.workspace_root())["resume.budget"])
 
 
 def confirm_reopening(row: ConversationRow, *, reopen: bool) -> bool:
-    """Return whether a completed conversation may become active again.
+    """Refuse to resume a completed conversation, unless the user allows it.
 
-    `reopen` is the user's option. Without it, ask the user, and exit if the user declines. Raises
-    CortextError if the conversation is completed and there is no terminal to ask on.
+    The user allows it with the option `reopen`, or by answering a question. Return True in both
+    cases. Exit if the user declines. Raises CortextError if there is no terminal to ask on. A
+    conversation that is not completed needs no permission: return `reopen` unchanged.
     """
     if row.status == "completed" and not reopen and can_ask():
-        reopen = click.confirm("it was marked complete; go on with it all the same?", err=True)
+        reopen = click.confirm("This conversation is marked complete. Resume it anyway?", err=True)
         if not reopen:
-            say("nothing was done")
+            say("Nothing was done.")
             raise click.exceptions.Exit(1)
     refuse_complete(row, reopen=reopen)
     return reopen
 
 
-def _tell(
+def _print_briefing(
     row: ConversationRow,
     brief: Callable[[ConversationRow], Briefing],
+    notes: Sequence[str],
     *,
     context: bool,
     reopen: bool,
     as_json: bool,
 ) -> None:
-    """Print the briefing that `brief` returns.
+    """Print the briefing of a conversation: the text with which an agent continues it.
 
-    Unless `context` is set, also make the conversation active.
+    `brief` makes the briefing. `notes` say why no tool was started. If `context` is False, also
+    make the conversation active. `reopen` allows a completed conversation.
     """
     reopening = context or confirm_reopening(row, reopen=reopen)
+    for note in notes:
+        say(note)
     row = capture_pending(row)
     briefing = brief(row)
-    fixed = "" if context else activate(row, reopen=reopening)
+    reason = "" if context else activate(row, reopen=reopening)
     for warning in briefing.warnings:
         if warning != WAS_COMPLETE or context or reopen:
             click.echo(f"warning: {clean(warning, lines=False)}", err=True)
-    if fixed:
-        click.echo(f"warning: {fixed}", err=True)
+    if reason:
+        click.echo(f"warning: {reason}", err=True)
     if as_json:
         print_json(briefing._asdict())
         return
-    _print(briefing)
+    _print_text(briefing)
     if not context:
-        click.echo("\nGive this to your agent, or type /workspace.resume in it.", err=True)
+        click.echo(
+            "\nGive this text to your agent, or type /workspace.resume in your AI tool.", err=True
+        )
 
 
-def _pick(last: bool, everywhere: bool, which: dict[str, Any]) -> ConversationRow:
-    """Return the latest resumable conversation if `last` is set; otherwise ask the user.
+def _choose_resumable(
+    last: bool, everywhere: bool, which: dict[str, Any], *, write: bool
+) -> ConversationRow:
+    """Return the latest conversation if `last` is True; otherwise ask the user to choose.
 
-    Exit with 3 if there is none.
+    Only conversations that can be resumed count. `which` has the values of the options that filter
+    the list. Exit with code 3 if the list is empty.
     """
     conversations = ConversationList(paths.workspace_root(), everywhere=everywhere)
     resumable = wanted(**which, with_session=True)
-    rows = conversations.list(resumable, capture=True).rows
-    keep_up(conversations)
+    rows = conversations.list(resumable, capture=write).rows
+    update_in_background(conversations)
     if not rows:
         say_nothing_to_resume(resumable, everywhere=everywhere)
         raise click.exceptions.Exit(3)
-    row = _latest(rows) if last else ask(rows)
-    say_paused(
-        conversations, [each for each in conversations.idle if each.identity == row.identity]
-    )
+    row = _first_not_open(rows) if last else ask(rows)
+    if write:
+        say_paused(
+            conversations, [each for each in conversations.idle if each.identity == row.identity]
+        )
     return row
 
 
-def _latest(rows: list[ConversationRow]) -> ConversationRow:
-    """Return the first of the rows that is not open in a tool or in `spawn` now.
+def _first_not_open(rows: list[ConversationRow]) -> ConversationRow:
+    """Return the first conversation that is not open in a running tool or in `spawn`.
 
-    Raises CortextError if all of them are open.
+    Raises CortextError if all conversations are open.
     """
     live = {id for _, id in live_sessions()}
     for row in rows:
         is_open = row.tool == AUR and row.status == "active"
         if not (is_open or live.intersection((*row.session_ids, row.key))):
             return row
-    raise CortextError("all of them are open elsewhere", hint="`--fork` with an ID takes a copy")
+    raise CortextError(
+        "all these conversations are open elsewhere",
+        hint="to continue in a copy: `cortext resume ID --fork`",
+    )
 
 
-def _brief(row: ConversationRow, *, budget: int | None, tools: str | None, tool: str) -> Briefing:
+def _make_briefing(
+    row: ConversationRow, *, budget: int | None, tools: str | None, tool: str
+) -> Briefing:
     names = None if tools is None else [name.strip() for name in tools.split(",") if name.strip()]
-    servers = partial(_servers, row, tool)
+    servers = partial(_configured_servers, row, tool)
     return make_briefing(row, budget=history_budget(budget), tools=names, servers=servers)
 
 
-def _servers(row: ConversationRow, tool: str) -> list[str]:
-    """Return the MCP servers that are configured for a conversation in a tool.
+def _configured_servers(row: ConversationRow, tool: str) -> list[str]:
+    """Return the names of the MCP servers that a tool is configured to use in a conversation.
 
-    Without `tool`, use the tool in which this process runs.
+    If `tool` is "", use the tool inside which this process runs.
     """
     if not tool and (inside := here()):
         return configured_servers(row, inside.tool, paths.current_folder())
     return configured_servers(row, tool)
 
 
-def _print(briefing: Briefing) -> None:
+def _print_text(briefing: Briefing) -> None:
     if briefing.command:
         click.echo(clean(briefing.command))
-    document = clean(briefing.document, lines=False) or "there is none yet"
+    document = clean(briefing.document, lines=False)
     click.echo(f"The ID of this conversation: {briefing.id}")
-    click.echo(f"The markdown of this conversation: {document}\n")
+    if document:
+        click.echo(f"The markdown of this conversation: {document}\n")
+    else:
+        click.echo("This conversation has no markdown file.\n")
     click.echo(briefing.context)
     click.echo(briefing.history)

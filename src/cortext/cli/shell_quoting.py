@@ -8,23 +8,23 @@ from cortext.model.safe_text import clean
 
 
 def quoted(word: str) -> str:
-    """Quote a word for `sh` and similar shells, without control characters for the terminal.
+    """Quote a word for `sh` and similar shells, so that it can be shown in a terminal.
 
-    A word with control characters becomes a `$(printf ...)`. The shell drops newlines at the end of
-    its output, so these are added after it, in quotes.
+    A word with control characters becomes `$(printf ...)`, which contains none. The shell drops
+    newlines at the end of the output of `printf`, so they are added in quotes after it.
     """
     if clean(word) == word and not set("\n\t") & set(word):
         return shlex.quote(word)
     body = word.rstrip("\n")
-    spelt = f"\"$(printf '{''.join(map(_spelt, body))}')\"" if body else ""
+    command = f"\"$(printf '{''.join(map(_escape, body))}')\"" if body else ""
     end = word[len(body) :]
-    return spelt + (f"'{end}'" if end else "")
+    return command + (f"'{end}'" if end else "")
 
 
-def _spelt(character: str) -> str:
-    """Return a character as a part of the format of `printf`, between single quotes.
+def _escape(character: str) -> str:
+    """Escape a character for the format string of `printf`, which is in single quotes.
 
-    `!` and `-` are escaped as well: some shells interpret them even in quotes.
+    `!` and `-` are escaped as well, because some shells interpret them even in quotes.
     """
     if character == "%":
         return "%%"
@@ -32,6 +32,6 @@ def _spelt(character: str) -> str:
         return character
     if not character.isascii() and character.isprintable() and clean(character) == character:
         return character
-    escaped = "\udc80" <= character <= "\udcff"  # a byte that is not valid UTF-8
-    data = character.encode("utf-8", "surrogateescape" if escaped else "replace")
+    is_raw_byte = "\udc80" <= character <= "\udcff"  # a byte that is not valid UTF-8
+    data = character.encode("utf-8", "surrogateescape" if is_raw_byte else "replace")
     return "".join(f"\\{byte:03o}" for byte in data)

@@ -6,20 +6,23 @@ from cortext.catalog.row import ConversationRow
 from cortext.errors import CortextError
 
 
-def not_stopped(row: ConversationRow) -> CortextError:
-    """Return the error for stopping a session of `spawn`, which saves every turn anyway."""
+def cannot_stop_error(row: ConversationRow) -> CortextError:
+    """Return the error for an attempt to stop a session of `spawn`.
+
+    Such a session cannot be stopped, because `spawn` saves every message at once.
+    """
     return CortextError(
-        f"{row.key} is a session of `cortext spawn`, which saves it turn by turn",
-        hint=f"nothing has to be done; `cortext import {row.key}` makes a conversation of it",
+        f"{row.key} is a session of `cortext spawn`, which saves each message at once",
+        hint=f"you need not stop it; `cortext import {row.key}` makes a conversation from it",
     )
 
 
-def not_deleted(row: ConversationRow) -> CortextError:
-    """Return the error for deleting a session that belongs to a program.
+def cannot_delete_error(row: ConversationRow) -> CortextError:
+    """Return the error for an attempt to delete a session that a program stores.
 
-    Only the program may delete it.
+    Only the program may delete such a session.
     """
     return CortextError(
-        f"{row.key} is kept by a program, and was not deleted",
-        hint=f"the program deletes it, or you do: its file is {row.path}",
+        f"{row.key} belongs to a program and was not deleted",
+        hint=f"delete it in the program, or delete its file: {row.path}",
     )

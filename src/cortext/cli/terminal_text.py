@@ -1,4 +1,4 @@
-"""Text for the user's terminal: output, widths and cutting."""
+"""Print text for the user, measure how wide it is in a terminal, and cut it to fit."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from datetime import datetime
 
 from cortext.model.safe_text import clean as clean
 
-_FEW = 5
+_MAX_WARNINGS = 5
 
 
 def can_ask() -> bool:
@@ -26,8 +26,8 @@ def show(text: str) -> None:
 def say(text: str) -> None:
     """Write a message for the user to stderr, without terminal control codes.
 
-    If stderr was closed by its reader, drop this and all later messages, because stdout may still
-    have a reader.
+    If stderr is a closed pipe, drop this and all later messages without an error, because stdout
+    may still be open.
     """
     try:
         sys.stderr.write(f"{clean(text)}\n")
@@ -36,11 +36,12 @@ def say(text: str) -> None:
 
 
 def say_damaged(notes: Sequence[str]) -> None:
-    """Print a warning for each of the first few damaged files, and the number of the others."""
-    for note in notes[:_FEW]:
+    """Print the first few warnings about damaged files, and then the number of the others."""
+    for note in notes[:_MAX_WARNINGS]:
         say(f"warning: {clean(note, lines=False)}")
-    if left := len(notes[_FEW:]):
-        say(f"warning: {left} more {'is' if left == 1 else 'are'} damaged (`cortext doctor`)")
+    if left := len(notes[_MAX_WARNINGS:]):
+        files = "1 more file is" if left == 1 else f"{left} more files are"
+        say(f"warning: {files} damaged (`cortext doctor` shows details)")
 
 
 def one_line(text: str) -> str:
@@ -52,7 +53,10 @@ def one_line(text: str) -> str:
 
 
 def spawn() -> str:
-    """Return the name by which the user called `spawn`: `cortext spawn` or `aur spawn`."""
+    """Return the command that the user typed to run this program: `cortext spawn` or `aur spawn`.
+
+    Messages use it to suggest further commands.
+    """
     return "aur spawn" if sys.argv[0].rpartition("/")[2] == "aur" else "cortext spawn"
 
 
@@ -65,10 +69,11 @@ def local(when: datetime) -> str:
     return when.isoformat(" ", "minutes")[:16]
 
 
-def to_edge(line: str, *, err: bool = False) -> str:
-    """Cut a line at the right edge of the terminal.
+def cut_to_terminal(line: str, *, err: bool = False) -> str:
+    """Return a line, cut to the width of the terminal.
 
-    If stdout is not a terminal, return the line unchanged. `err` uses stderr instead of stdout.
+    If stdout is not a terminal, return the line unchanged. With `err`, the line is for stderr, so
+    check stderr instead.
     """
     if not (sys.stderr if err else sys.stdout).isatty():
         return line
@@ -82,24 +87,24 @@ def cells(text: str) -> int:
     """Return how many columns of a terminal a text needs."""
     if text.isascii():
         return len(text)
-    return sum(map(_width, text))
+    return sum(map(_character_width, text))
 
 
 def fit(text: str, width: int) -> str:
     """Return a text in exactly `width` columns, padded with spaces or cut with `…`."""
-    taken = cells(text)
-    if taken <= width:
-        return text + " " * (width - taken)
-    kept, taken = "", 1
+    used = cells(text)
+    if used <= width:
+        return text + " " * (width - used)
+    shown, used = "", 1
     for character in text:
-        taken += _width(character)
-        if taken > width:
+        used += _character_width(character)
+        if used > width:
             break
-        kept += character
-    return kept + "…" + " " * (width - 1 - cells(kept))
+        shown += character
+    return shown + "…" + " " * (width - 1 - cells(shown))
 
 
-def _width(character: str) -> int:
+def _character_width(character: str) -> int:
     if unicodedata.combining(character) or character in "\u200c\u200d\ufe0f":
         return 0
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1

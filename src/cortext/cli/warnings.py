@@ -1,4 +1,4 @@
-"""Warnings of the library as the user sees them: one line each, without terminal control codes."""
+"""Print the library's warnings for the user: one line each, without terminal control codes."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from copy import copy
 
 from cortext.cli.terminal_text import clean
-from cortext.errors import where_and_why
+from cortext.errors import file_and_reason
 
 _FORMAT = "warning: %(message)s"
-_MISSED = ("passed over", "could not read")
+_SKIP_PHRASES = ("passed over", "skipped", "could not read")
 
 
 class CleanFormatter(logging.Formatter):
@@ -23,13 +23,13 @@ class CleanFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         if isinstance(record.args, tuple) and any(isinstance(a, OSError) for a in record.args):
             record = copy(record)
-            record.args = tuple(map(_in_words, record.args or ()))
+            record.args = tuple(map(_explain_os_error, record.args or ()))
         return clean(super().format(record), lines=record.exc_info is not None)
 
 
-def _in_words(value: object) -> object:
+def _explain_os_error(value: object) -> object:
     """Return an OSError as text with its path and reason; return any other value unchanged."""
-    return where_and_why(value) if isinstance(value, OSError) else value
+    return file_and_reason(value) if isinstance(value, OSError) else value
 
 
 def show_warnings() -> None:
@@ -39,26 +39,26 @@ def show_warnings() -> None:
     logging.basicConfig(handlers=[handler], level=logging.WARNING)
 
 
-class _Missed(logging.Handler):
+class _SkippedFiles(logging.Handler):
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
-        self.said: list[str] = []
+        self.messages: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
         text = record.getMessage()
-        if any(word in text for word in _MISSED):
-            self.said.append(text)
+        if any(word in text for word in _SKIP_PHRASES):
+            self.messages.append(text)
 
 
 @contextmanager
 def missed() -> Generator[list[str]]:
-    """Collect the log warnings about files that the library skipped, while the block runs.
+    """Collect the log warnings about skipped files while the `with` block runs.
 
-    The yielded list grows with each warning. The warnings are printed as usual.
+    Yield a list to which each warning is added. The warnings are also printed as usual.
     """
-    handler, log = _Missed(), logging.getLogger("cortext")
+    handler, log = _SkippedFiles(), logging.getLogger("cortext")
     log.addHandler(handler)
     try:
-        yield handler.said
+        yield handler.messages
     finally:
         log.removeHandler(handler)

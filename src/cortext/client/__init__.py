@@ -1,7 +1,8 @@
-"""Typed clients for conversations on a server that runs `cortext serve`.
+"""Clients for the conversations on a server that runs `cortext serve`.
 
-`AsyncClient` has the interface of a conversation store, so it can be used in place of one. `Client`
-has the same methods for programs without an event loop. Both need the extra `client` of cortext.
+`AsyncClient` has the interface of a conversation store, so a program can use it in place of a
+store. `Client` has the same methods for programs without an event loop. Both need the optional
+dependencies `cortext[client]`.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AsyncClient", "Client", "ServiceError"]
 
-_HOMES = {
+_MODULES = {
     "AsyncClient": "cortext.client.async_client",
     "Client": "cortext.client.sync_client",
     "ServiceError": "cortext.client.client_errors",
@@ -25,12 +26,12 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> object:
-    if name not in _HOMES:
+    if name not in _MODULES:
         raise AttributeError(f"module 'cortext.client' has no attribute {name!r}")
     from importlib import import_module
 
     try:
-        value: object = getattr(import_module(_HOMES[name]), name)
+        value: object = getattr(import_module(_MODULES[name]), name)
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("httpx", "httpcore"):
             raise

@@ -11,13 +11,13 @@ from weakref import WeakSet
 
 import httpx
 
-from cortext.client import client_argument_checks, client_errors, requests
+from cortext.client import client_argument_checks, client_errors, service_calls
 from cortext.client.deadlines import Patience
 from cortext.client.event_follower import EventFollower
-from cortext.client.event_stream import FollowedConversation
-from cortext.client.http_connections import LIMITS, tls_of
-from cortext.client.requests import Request
+from cortext.client.followed_conversation import FollowedConversation
 from cortext.client.responses import ServerResponse, answer_of
+from cortext.client.service_calls import Request
+from cortext.client.sync_http_transport import LIMITS, tls_of
 from cortext.errors import CortextError
 from cortext.service.stores.conversation_events import Subscription
 from cortext.service.stores.ordinal_references import Reference, resolve
@@ -31,12 +31,16 @@ from cortext.service.stores.port import (
 
 
 class AsyncClient:
-    """A client for the conversations on the server at `url` that belong to the owner of `token`.
+    """A client for the conversations on the server with the address `url`.
 
-    Each call takes at most `timeout` seconds. Within this time, a failed call is repeated if that
-    does no harm. A call that creates a conversation is repeated only if the server cannot have
-    received it. `retries` limits the number of repetitions. The client can be used as an async
-    context manager, and in one event loop after another.
+    `token` is the access token. On the server, each token belongs to an owner. The client can use
+    only the conversations of that owner.
+
+    Each call takes at most `timeout` seconds. Within this time, the client repeats a failed call if
+    the repetition does no harm. It repeats a call that creates a conversation only if the server
+    cannot have received the call. `retries` limits the number of repetitions; None means no limit.
+
+    The client can be used as an async context manager. It belongs to one event loop at a time.
     """
 
     def __init__(
@@ -48,7 +52,7 @@ class AsyncClient:
         retries: int | None = None,
         **others: Never,
     ) -> None:
-        client_argument_checks.no_others("AsyncClient", others)
+        client_argument_checks.reject_unknown_options("AsyncClient", others)
         self._url = client_argument_checks.base_url(url)
         self._headers = client_argument_checks.headers_of(token)
         self._timeout = client_argument_checks.seconds(timeout)
@@ -66,20 +70,20 @@ class AsyncClient:
     ) -> str:
         """Create an empty conversation and return its id.
 
-        `owner` is any name by which you group your conversations, such as the id of one of your
-        users.
+        `owner` is any name that groups your conversations, such as the id of one of your users. ""
+        means no owner. `metadata` is any data to store with the conversation.
         """
-        client_argument_checks.no_others("create", others)
-        call = requests.create(metadata, owner)
-        return requests.conversation(call, await self._ask(call)).id
+        client_argument_checks.reject_unknown_options("create", others)
+        call = service_calls.create(metadata, owner)
+        return service_calls.conversation(call, await self._send_with_retries(call)).id
 
     async def get(self, id: str) -> Conversation | None:
         """Return the conversation with its last messages, or None if it does not exist.
 
-        The server decides how many of the last messages it returns (the window).
+        The server returns at most as many messages as its option `--window` allows.
         """
-        call = requests.get(id)
-        return requests.found(call, await self._ask(call))
+        call = service_calls.get(id)
+        return service_calls.found(call, await self._send_with_retries(call))
 
     async def get_or_create(
         self,
@@ -89,14 +93,15 @@ class AsyncClient:
         metadata: Mapping[str, Any] | None = None,
         **others: Never,
     ) -> Conversation:
-        """Return the conversation with this id if it belongs to `owner`, otherwise a new one.
+        """Return the conversation with this id if it belongs to `owner`.
 
-        A new conversation gets a new id, this owner and this metadata. None as `owner` accepts a
-        conversation of any owner. A new conversation then has no owner.
+        Otherwise create a conversation with a new id, this owner and this metadata, and return it.
+        If `owner` is None, the existing conversation may belong to any owner, and a new
+        conversation has no owner.
         """
-        client_argument_checks.no_others("get_or_create", others)
-        call = requests.create(metadata, owner, id)
-        return requests.conversation(call, await self._ask(call))
+        client_argument_checks.reject_unknown_options("get_or_create", others)
+        call = service_calls.create(metadata, owner, id)
+        return service_calls.conversation(call, await self._send_with_retries(call))
 
     async def add_message(self, id: str, message: Message) -> None:
         """Append a message to a conversation.
@@ -108,77 +113,85 @@ class AsyncClient:
     async def add_if_new(self, id: str, message: Message) -> bool:
         """Append a message to a conversation, and return whether the message was new.
 
-        False means that a message with this id was stored already. The result can also be False
-        for a new message, if an answer of the server was lost and the call was repeated. Raises
-        SessionNotFoundError if there is no such conversation.
+        Return False if the conversation already has a message with the same id. After a lost answer
+        of the server, the client repeats the call, and the result can be False for a new message.
+        Raises SessionNotFoundError if there is no such conversation.
         """
-        call = requests.add_message(id, message)
-        return requests.added(call, await self._ask(call))
+        call = service_calls.add_message(id, message)
+        return service_calls.added(call, await self._send_with_retries(call))
 
     async def get_history(self, id: str, limit: int | None = None) -> Messages:
         """Return the last `limit` messages of a conversation, oldest first.
 
-        Without `limit`, return all messages that the server holds in its window. The list is empty
-        if there is no such conversation.
+        Without `limit`, return as many messages as the server's option `--window` allows. The list
+        is empty if there is no such conversation.
         """
-        call = requests.get_history(id, limit)
-        return requests.history(call, await self._ask(call), limit)
+        call = service_calls.get_history(id, limit)
+        return service_calls.history(call, await self._send_with_retries(call), limit)
 
     async def set_metadata(self, id: str, changes: Mapping[str, Any]) -> dict[str, Any]:
-        """Set keys in the metadata of a conversation, and return all of its metadata.
+        """Change the metadata of a conversation, and return all its metadata.
 
-        A key with the value None is removed. Keys that are not in `changes` stay.
+        `changes` maps keys to their new values. The value None removes a key. Keys that are not in
+        `changes` stay.
         """
-        call = requests.set_metadata(id, changes)
-        return requests.conversation(call, await self._ask(call)).metadata
+        call = service_calls.set_metadata(id, changes)
+        return service_calls.conversation(call, await self._send_with_retries(call)).metadata
 
     async def summary(self, id: str) -> ConversationSummary | None:
         """Return a short summary of a conversation, or None if the conversation does not exist.
 
         An application can use the summary to decide which agent gets the next message.
         """
-        call = requests.summary(id)
-        return requests.in_short(call, await self._ask(call))
+        call = service_calls.summary(id)
+        return service_calls.parse_summary(call, await self._send_with_retries(call))
 
     async def resolve_reference(self, id: str, text: str) -> Reference:
-        """Return the item that "the second one", "it", "the last" or a name in `text` refers to.
+        """Find the item that `text` refers to, by its name or with words such as "the second one".
 
         The items come from the structured data of the earlier messages of the conversation.
         """
         return resolve(text, await self.get_history(id))
 
     async def delete(self, id: str) -> None:
-        """Delete the conversation permanently. Nothing happens if it does not exist."""
-        call = requests.delete(id)
-        requests.deleted(call, await self._ask(call))
+        """Delete a conversation permanently. Do nothing if it does not exist."""
+        call = service_calls.delete(id)
+        service_calls.deleted(call, await self._send_with_retries(call))
 
     async def addMessage(self, id: str, message: Message) -> None:
-        """Call `add_message`. `addMessage` is its name in the interface of the service."""
+        """Call `add_message`.
+
+        The name `addMessage` comes from spec 004, the specification of the conversation service.
+        """
         await self.add_message(id, message)
 
     async def getHistory(self, id: str, limit: int | None = None) -> Messages:
-        """Call `get_history`. `getHistory` is its name in the interface of the service."""
+        """Call `get_history`.
+
+        The name `getHistory` comes from spec 004, the specification of the conversation service.
+        """
         return await self.get_history(id, limit)
 
     def events(self, id: str, *, after: str | None = None) -> Subscription:
-        """Return a subscription to the events of a conversation.
+        """Return a subscription to the events of a conversation, such as new messages.
 
         Use it with `async with client.events(id) as events: async for event in events`.
 
         The events begin after the message with the id `after`. Without `after`, they begin with the
-        next message. They end when the conversation is deleted or expires, or when the client is
-        closed. A broken connection is opened again and continues after the last message.
+        next new message. They end when the conversation is deleted or expires, or when the client
+        is closed. If the connection breaks, the client connects again and continues after the last
+        message.
 
-        Raises ServiceError if the server cannot be reached for `timeout` seconds, and
+        The iteration raises ServiceError if the server cannot be reached for `timeout` seconds, and
         SessionNotFoundError if there is no such conversation.
         """
         following = FollowedConversation(self._url, id, after, self._timeout, self._retries)
-        found = EventFollower(self._stream, self._url, following)
-        self._followers.add(found)
-        return found
+        follower = EventFollower(self._stream, self._url, following)
+        self._followers.add(follower)
+        return follower
 
     async def aclose(self) -> None:
-        """Close the connections and end all iterations over events.
+        """Close all connections, and end all event subscriptions of this client.
 
         The client can be used again afterwards.
         """
@@ -199,18 +212,18 @@ class AsyncClient:
     ) -> None:
         await self.aclose()
 
-    def _client(self) -> httpx.AsyncClient:
-        """Return the HTTP client of the running event loop.
+    def _http_for_loop(self) -> httpx.AsyncClient:
+        """Return the HTTP client for the running event loop.
 
-        A new loop gets a new HTTP client, because connections belong to one loop. Raises
-        CortextError if the client is in use in another running loop.
+        Each event loop needs its own HTTP client, because a connection belongs to one loop. Raises
+        CortextError if another running loop uses this client.
         """
         loop = asyncio.get_running_loop()
         if self._http is None or self._loop is not loop:
             if self._http is not None and self._loop is not None and self._loop.is_running():
                 raise CortextError(
-                    "this client is in use in another running event loop",
-                    hint="make one client for each loop",
+                    "this client is already used by another running event loop",
+                    hint="create one client for each event loop",
                 )
             self._loop = loop
             transport = httpx.AsyncHTTPTransport(verify=self._tls, trust_env=False, limits=LIMITS)
@@ -219,9 +232,11 @@ class AsyncClient:
             )
         return self._http
 
-    async def _ask(self, call: Request, patience: Patience | None = None) -> ServerResponse:
+    async def _send_with_retries(
+        self, call: Request, patience: Patience | None = None
+    ) -> ServerResponse:
         patience = patience or Patience(self._timeout, self._retries)
-        last: ServerResponse | None = None
+        last_answer: ServerResponse | None = None
         while True:
             pause = None
             try:
@@ -230,17 +245,17 @@ class AsyncClient:
                     pause = patience.pause(answer.retry_after)
                 if pause is None:
                     return answer
-                last = answer
+                last_answer = answer
             except httpx.RequestError as error:
                 if client_errors.passes(error) and (
                     call.again or not client_errors.was_sent(error)
                 ):
                     pause = patience.pause()
-                if pause is None and last is not None and client_errors.is_late(error):
-                    # The last answer explains more than a time-out error.
-                    return last
+                if pause is None and last_answer is not None and client_errors.is_timeout(error):
+                    # The server's last answer explains the problem better than a time-out error.
+                    return last_answer
                 if pause is None:
-                    raise client_errors.of_connection(
+                    raise client_errors.connection_error(
                         self._url, error, self._timeout, is_safe=call.again
                     ) from None
             await asyncio.sleep(pause)
@@ -255,7 +270,7 @@ class AsyncClient:
         return answer_of(self._url, response.status_code, response.headers, body)
 
     def _stream(self, call: Request, seconds: float) -> AbstractAsyncContextManager[httpx.Response]:
-        return self._client().stream(
+        return self._http_for_loop().stream(
             call.method,
             self._url + call.path,
             content=call.content,
@@ -268,12 +283,12 @@ class AsyncClient:
     ) -> list[ConversationEntry]:
         """Return at most `limit` of your conversations, the newest first.
 
-        None as `limit` returns all conversations. With `owner`, return only the conversations of
-        this owner. "" selects conversations without an owner.
+        If `limit` is None, return all conversations. With `owner`, return only the conversations of
+        this owner. "" means conversations without an owner.
         """
-        client_argument_checks.no_others("list", others)
-        pages = requests.Pages(limit, owner)
+        client_argument_checks.reject_unknown_options("list", others)
+        pages = service_calls.Pages(limit, owner)
         patience = Patience(self._timeout, self._retries)
         while (call := pages.call) is not None:
-            pages.take(call, await self._ask(call, patience))
+            pages.take(call, await self._send_with_retries(call, patience))
         return pages.found

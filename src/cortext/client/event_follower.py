@@ -9,66 +9,68 @@ from contextlib import AbstractAsyncContextManager
 
 import httpx
 
-from cortext.client.event_stream import SILENCE, FollowedConversation
-from cortext.client.requests import Request
+from cortext.client.followed_conversation import SILENCE, FollowedConversation
 from cortext.client.responses import answer_of
-from cortext.service.stores.conversation_events import Event, Subscription, not_entered
+from cortext.client.service_calls import Request
+from cortext.service.stores.conversation_events import Event, Subscription, not_entered_error
 
 Stream = Callable[[Request, float], AbstractAsyncContextManager[httpx.Response]]
 _MOST_WAITING = 1000
 
 
 class EventFollower(Subscription):
-    """A subscription to the events of one conversation, over one connection at a time.
+    """A subscription to the events of one conversation on a server.
 
-    When `async with` has entered, the server has confirmed where the events begin, so no later
-    event is missed. A separate task reads the events. Therefore a caller can stop waiting, for
+    `async with` starts it, and waits until the server has confirmed where the events begin. No
+    later event is missed. A separate task reads the events, so the caller can stop waiting, for
     example after a time-out, and continue later. If the caller is slow, the server waits.
+
+    `stream` sends a request and opens its answer. `following` has the state of the subscription.
     """
 
     def __init__(self, stream: Stream, url: str, following: FollowedConversation) -> None:
         self._stream = stream
         self._url = url
         self._following = following
-        self._heard: deque[Event] = deque()
-        self._news = asyncio.Event()
-        self._room = asyncio.Event()
+        self._received: deque[Event] = deque()
+        self._has_news = asyncio.Event()
+        self._has_room = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._error: Exception | None = None
         self._has_begun = False
 
     async def start(self) -> None:
         self._task = asyncio.ensure_future(self._run())
-        self._task.add_done_callback(lambda _: self._news.set())
+        self._task.add_done_callback(lambda _: self._has_news.set())
         try:
             while not (self._has_begun or self._task.done()):
-                await self._wait(self._news)
+                await self._wait(self._has_news)
         except asyncio.CancelledError:
             await self.stop()
             raise
-        if self._error is not None and not self._heard:
+        if self._error is not None and not self._received:
             raise self._error
 
     async def stop(self) -> None:
         await self._cancel()
-        self._heard.clear()
+        self._received.clear()
 
     async def end(self) -> None:
-        """Stop reading from the server. The caller still gets the events that have arrived."""
+        """Stop reading from the server. The caller still gets the events that already arrived."""
         if self._task is not None and not self._task.done():
             await self._cancel()
 
     async def __anext__(self) -> Event:
         if self._task is None:
-            raise not_entered()
-        while not self._heard:
+            raise not_entered_error()
+        while not self._received:
             if self._task.done():
                 if self._error is not None:
                     raise self._error
                 raise StopAsyncIteration
-            await self._wait(self._news)
-        self._room.set()
-        return self._heard.popleft()
+            await self._wait(self._has_news)
+        self._has_room.set()
+        return self._received.popleft()
 
     async def _cancel(self) -> None:
         task = self._task
@@ -83,23 +85,23 @@ class EventFollower(Subscription):
             self._error = error
 
     async def _read(self) -> None:
-        """Read events until the conversation ends. A broken connection is opened again."""
+        """Read events until the conversation ends. Connect again after a lost connection."""
         following = self._following
         while not following.has_ended:
             try:
-                found = await self._listen(following)
+                result = await self._listen(following)
             except httpx.RequestError as error:
-                found = following.lost(error)
-            if isinstance(found, Event):
-                await self._tell([found])
+                result = following.lost(error)
+            if isinstance(result, Event):
+                await self._deliver([result])
                 return
-            await asyncio.sleep(found)
+            await asyncio.sleep(result)
 
     async def _listen(self, following: FollowedConversation) -> float | Event:
-        """Read the events of one connection to the server.
+        """Connect to the server once, and read the events until the connection ends.
 
-        Returns how many seconds to wait before the next connection. Returns the last event instead
-        if there will be no more events.
+        Return the seconds to wait before the next connection. If the conversation was deleted,
+        return the `deleted` event instead, because no connection is needed any more.
         """
         try:
             async with (
@@ -112,17 +114,17 @@ class EventFollower(Subscription):
                     return following.refused(answer_of(self._url, status, headers, body))
                 limit.reschedule(None)
                 async for data in response.aiter_bytes():
-                    await self._tell(following.feed(data))
+                    await self._deliver(following.feed(data))
         except TimeoutError:
             raise httpx.ReadTimeout("timed out") from None
         return 0.0 if following.has_ended else following.lost()
 
-    async def _tell(self, events: list[Event]) -> None:
-        self._heard += events
+    async def _deliver(self, events: list[Event]) -> None:
+        self._received += events
         self._has_begun = True
-        self._news.set()
-        while len(self._heard) > _MOST_WAITING:
-            await self._wait(self._room)
+        self._has_news.set()
+        while len(self._received) > _MOST_WAITING:
+            await self._wait(self._has_room)
 
     async def _wait(self, event: asyncio.Event) -> None:
         """Clear an asyncio event, and wait until it is set again."""

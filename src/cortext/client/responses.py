@@ -1,4 +1,4 @@
-"""Decoding of a server's HTTP answer into a value or an error."""
+"""Decode the HTTP answer of a server into a value or an error."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from cortext.errors import CortextError, InvalidIdError
 from cortext.model import json_codec, record_dicts
 from cortext.service.stores.base import not_found
 
-_AGAIN = frozenset((429, 502, 503, 504))
-_GATEWAY = frozenset((502, 503, 504))
+_RETRY_STATUSES = frozenset((429, 502, 503, 504))
+_GATEWAY_STATUSES = frozenset((502, 503, 504))
 _Struct = TypeVar("_Struct", bound=msgspec.Struct)
 
 
 class ServerResponse(NamedTuple):
-    """An HTTP answer of the server at `url`, with the headers that the client needs.
+    """An HTTP answer of the server at `url`.
 
-    `kind` is its content type. `retry_after` and `location` are headers, or "".
+    `retry_after`, `location` and `kind` are the headers `Retry-After`, `Location` and
+    `Content-Type`. A missing header is "".
     """
 
     status: int
@@ -33,13 +34,13 @@ class ServerResponse(NamedTuple):
 
     @property
     def may_try_again(self) -> bool:
-        return self.status in _AGAIN
+        return self.status in _RETRY_STATUSES
 
 
 def answer_of(url: str, status: int, headers: Mapping[str, str], body: bytes) -> ServerResponse:
-    again, location = headers.get("retry-after", ""), headers.get("location", "")
+    retry_after, location = headers.get("retry-after", ""), headers.get("location", "")
     kind = headers.get("content-type", "").partition(";")[0].strip()
-    return ServerResponse(status, body, url, again, location, kind)
+    return ServerResponse(status, body, url, retry_after, location, kind)
 
 
 class _Problem(msgspec.Struct):
@@ -50,9 +51,10 @@ class _Problem(msgspec.Struct):
 
 
 def checked(id: str, answer: ServerResponse) -> ServerResponse:
-    """Return the answer if its status is a success. Otherwise raise the error that it describes.
+    """Return the answer if its HTTP status is a success.
 
-    `id` is the conversation that the request was about.
+    Otherwise raise the error that the answer describes. `id` is the id of the conversation that the
+    request was about.
     """
     if 200 <= answer.status < 300:
         return answer
@@ -62,47 +64,51 @@ def checked(id: str, answer: ServerResponse) -> ServerResponse:
 def failure(id: str, answer: ServerResponse) -> CortextError:
     """Return the error that an unsuccessful answer describes.
 
-    `id` is the conversation that the request was about.
+    `id` is the id of the conversation that the request was about.
     """
-    problem = _problem(answer)
+    problem = _decode_problem(answer)
     if problem.code == "not-found":
         return not_found(id)
     if problem.code == "invalid-id":
         return InvalidIdError(id)
     if 300 <= answer.status < 400:
-        return _redirect(answer)
+        return _redirect_error(answer)
     if not problem.code:
-        return _of_somebody_else(answer)
-    said = client_errors.shown(problem.detail or problem.title or f"{answer.url} refused")
+        return _foreign_answer(answer)
+    sentence = client_errors.shown(
+        problem.detail or problem.title or f"{answer.url} refused the request"
+    )
     hint = problem.hint or _HINTS.get(problem.code, "")
-    return ServiceError(said, code=problem.code, status=answer.status, hint=hint)
+    return ServiceError(sentence, code=problem.code, status=answer.status, hint=hint)
 
 
 _HINTS = {
-    "unauthorized": "the token is the second argument of the client",
-    "no-such-path": "the address is the one that `cortext serve` prints, without a path behind it",
+    "unauthorized": "pass the token as the second argument of the client",
+    "no-such-path": "use the address that `cortext serve` prints, without a path",
 }
 
 
-def _redirect(answer: ServerResponse) -> ServiceError:
+def _redirect_error(answer: ServerResponse) -> ServiceError:
     """Return the error for a redirect.
 
     The client does not follow redirects, because its token is meant for one server only.
     """
-    there = client_errors.shown(answer.location.partition("?")[0]) if answer.location else "nowhere"
+    target = (
+        client_errors.shown(answer.location.partition("?")[0]) if answer.location else "nowhere"
+    )
     return ServiceError(
-        f"{answer.url} sends us elsewhere ({answer.status}): {there}",
+        f"{answer.url} redirects ({answer.status}) to: {target}",
         code="redirect",
         status=answer.status,
-        hint="give the client the address where `cortext serve` itself answers",
+        hint="use the address at which `cortext serve` itself answers",
     )
 
 
-def _of_somebody_else(answer: ServerResponse) -> ServiceError:
+def _foreign_answer(answer: ServerResponse) -> ServiceError:
     kind = f" with {client_errors.shown(answer.kind)}" if answer.kind else ""
-    hint = "a proxy answers in its place: is the server behind it running?"
-    if answer.status not in _GATEWAY:
-        hint = "is this the address of `cortext serve`? it was not it that answered"
+    hint = "a proxy answered; check that the server behind it runs"
+    if answer.status not in _GATEWAY_STATUSES:
+        hint = "another program answered; check the address of `cortext serve`"
     return ServiceError(
         f"{answer.url} answered {answer.status}{kind}",
         code="unknown",
@@ -112,14 +118,14 @@ def _of_somebody_else(answer: ServerResponse) -> ServiceError:
 
 
 def is_missing(answer: ServerResponse) -> bool:
-    return answer.status == 404 and _problem(answer).code == "not-found"
+    return answer.status == 404 and _decode_problem(answer).code == "not-found"
 
 
-def _problem(answer: ServerResponse) -> _Problem:
+def _decode_problem(answer: ServerResponse) -> _Problem:
     try:
         return msgspec.json.decode(answer.body, type=_Problem)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        # The answer came from something between the client and the server, such as a proxy.
+        # This answer is not from the server, but for example from a proxy in front of it.
         return _Problem()
 
 
@@ -127,7 +133,7 @@ def decode(answer: ServerResponse, kind: type[_Struct]) -> _Struct:
     try:
         return msgspec.json.decode(answer.body, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        # The fast decoder refuses the escapes of half characters (lone surrogates).
+        # A message may contain escaped lone surrogates, which only the slower decoder accepts.
         try:
             return record_dicts.convert(record_dicts.as_dict(json_codec.decode(answer.body)), kind)
         except ValueError as error:

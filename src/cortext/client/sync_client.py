@@ -11,12 +11,12 @@ from typing import Any, Never, Self
 
 import httpx
 
-from cortext.client import client_argument_checks, client_errors, requests
+from cortext.client import client_argument_checks, client_errors, service_calls
 from cortext.client.deadlines import Deadline, Patience
-from cortext.client.event_stream import SILENCE, FollowedConversation
-from cortext.client.http_connections import Transport, tls_of
-from cortext.client.requests import Request
+from cortext.client.followed_conversation import SILENCE, FollowedConversation
 from cortext.client.responses import ServerResponse, answer_of
+from cortext.client.service_calls import Request
+from cortext.client.sync_http_transport import Transport, tls_of
 from cortext.service.stores.conversation_events import Event
 from cortext.service.stores.ordinal_references import Reference, resolve
 from cortext.service.stores.port import (
@@ -29,12 +29,16 @@ from cortext.service.stores.port import (
 
 
 class Client:
-    """A client for the conversations on the server at `url` that belong to the owner of `token`.
+    """A client for the conversations on the server with the address `url`.
 
-    Each call takes at most `timeout` seconds. Within this time, a failed call is repeated if that
-    does no harm. A call that creates a conversation is repeated only if the server cannot have
-    received it. `retries` limits the number of repetitions. The client can be used as a context
-    manager, by several threads, and after a fork.
+    `token` is the access token. On the server, each token belongs to an owner. The client can use
+    only the conversations of that owner.
+
+    Each call takes at most `timeout` seconds. Within this time, the client repeats a failed call if
+    the repetition does no harm. It repeats a call that creates a conversation only if the server
+    cannot have received the call. `retries` limits the number of repetitions; None means no limit.
+
+    The client can be used as a context manager, by several threads, and after a fork.
     """
 
     def __init__(
@@ -46,7 +50,7 @@ class Client:
         retries: int | None = None,
         **others: Never,
     ) -> None:
-        client_argument_checks.no_others("Client", others)
+        client_argument_checks.reject_unknown_options("Client", others)
         self._url = client_argument_checks.base_url(url)
         self._headers = client_argument_checks.headers_of(token)
         self._timeout = client_argument_checks.seconds(timeout)
@@ -64,20 +68,20 @@ class Client:
     ) -> str:
         """Create an empty conversation and return its id.
 
-        `owner` is any name by which you group your conversations, such as the id of one of your
-        users.
+        `owner` is any name that groups your conversations, such as the id of one of your users. ""
+        means no owner. `metadata` is any data to store with the conversation.
         """
-        client_argument_checks.no_others("create", others)
-        call = requests.create(metadata, owner)
-        return requests.conversation(call, self._ask(call)).id
+        client_argument_checks.reject_unknown_options("create", others)
+        call = service_calls.create(metadata, owner)
+        return service_calls.conversation(call, self._send_with_retries(call)).id
 
     def get(self, id: str) -> Conversation | None:
         """Return the conversation with its last messages, or None if it does not exist.
 
-        The server decides how many of the last messages it returns (the window).
+        The server returns at most as many messages as its option `--window` allows.
         """
-        call = requests.get(id)
-        return requests.found(call, self._ask(call))
+        call = service_calls.get(id)
+        return service_calls.found(call, self._send_with_retries(call))
 
     def get_or_create(
         self,
@@ -87,14 +91,15 @@ class Client:
         metadata: Mapping[str, Any] | None = None,
         **others: Never,
     ) -> Conversation:
-        """Return the conversation with this id if it belongs to `owner`, otherwise a new one.
+        """Return the conversation with this id if it belongs to `owner`.
 
-        A new conversation gets a new id, this owner and this metadata. None as `owner` accepts a
-        conversation of any owner. A new conversation then has no owner.
+        Otherwise create a conversation with a new id, this owner and this metadata, and return it.
+        If `owner` is None, the existing conversation may belong to any owner, and a new
+        conversation has no owner.
         """
-        client_argument_checks.no_others("get_or_create", others)
-        call = requests.create(metadata, owner, id)
-        return requests.conversation(call, self._ask(call))
+        client_argument_checks.reject_unknown_options("get_or_create", others)
+        call = service_calls.create(metadata, owner, id)
+        return service_calls.conversation(call, self._send_with_retries(call))
 
     def add_message(self, id: str, message: Message) -> None:
         """Append a message to a conversation.
@@ -106,67 +111,74 @@ class Client:
     def add_if_new(self, id: str, message: Message) -> bool:
         """Append a message to a conversation, and return whether the message was new.
 
-        False means that a message with this id was stored already. The result can also be False
-        for a new message, if an answer of the server was lost and the call was repeated. Raises
-        SessionNotFoundError if there is no such conversation.
+        Return False if the conversation already has a message with the same id. After a lost answer
+        of the server, the client repeats the call, and the result can be False for a new message.
+        Raises SessionNotFoundError if there is no such conversation.
         """
-        call = requests.add_message(id, message)
-        return requests.added(call, self._ask(call))
+        call = service_calls.add_message(id, message)
+        return service_calls.added(call, self._send_with_retries(call))
 
     def get_history(self, id: str, limit: int | None = None) -> Messages:
         """Return the last `limit` messages of a conversation, oldest first.
 
-        Without `limit`, return all messages that the server holds in its window. The list is empty
-        if there is no such conversation.
+        Without `limit`, return as many messages as the server's option `--window` allows. The list
+        is empty if there is no such conversation.
         """
-        call = requests.get_history(id, limit)
-        return requests.history(call, self._ask(call), limit)
+        call = service_calls.get_history(id, limit)
+        return service_calls.history(call, self._send_with_retries(call), limit)
 
     def set_metadata(self, id: str, changes: Mapping[str, Any]) -> dict[str, Any]:
-        """Set keys in the metadata of a conversation, and return all of its metadata.
+        """Change the metadata of a conversation, and return all its metadata.
 
-        A key with the value None is removed. Keys that are not in `changes` stay.
+        `changes` maps keys to their new values. The value None removes a key. Keys that are not in
+        `changes` stay.
         """
-        call = requests.set_metadata(id, changes)
-        return requests.conversation(call, self._ask(call)).metadata
+        call = service_calls.set_metadata(id, changes)
+        return service_calls.conversation(call, self._send_with_retries(call)).metadata
 
     def summary(self, id: str) -> ConversationSummary | None:
         """Return a short summary of a conversation, or None if the conversation does not exist.
 
         An application can use the summary to decide which agent gets the next message.
         """
-        call = requests.summary(id)
-        return requests.in_short(call, self._ask(call))
+        call = service_calls.summary(id)
+        return service_calls.parse_summary(call, self._send_with_retries(call))
 
     def delete(self, id: str) -> None:
-        """Delete the conversation permanently. Nothing happens if it does not exist."""
-        call = requests.delete(id)
-        requests.deleted(call, self._ask(call))
+        """Delete a conversation permanently. Do nothing if it does not exist."""
+        call = service_calls.delete(id)
+        service_calls.deleted(call, self._send_with_retries(call))
 
     def resolve_reference(self, id: str, text: str) -> Reference:
-        """Return the item that "the second one", "it", "the last" or a name in `text` refers to.
+        """Find the item that `text` refers to, by its name or with words such as "the second one".
 
         The items come from the structured data of the earlier messages of the conversation.
         """
         return resolve(text, self.get_history(id))
 
     def addMessage(self, id: str, message: Message) -> None:
-        """Call `add_message`. `addMessage` is its name in the interface of the service."""
+        """Call `add_message`.
+
+        The name `addMessage` comes from spec 004, the specification of the conversation service.
+        """
         self.add_message(id, message)
 
     def getHistory(self, id: str, limit: int | None = None) -> Messages:
-        """Call `get_history`. `getHistory` is its name in the interface of the service."""
+        """Call `get_history`.
+
+        The name `getHistory` comes from spec 004, the specification of the conversation service.
+        """
         return self.get_history(id, limit)
 
     def events(self, id: str, *, after: str | None = None) -> Iterator[Event]:
-        """Return an iterator over the events of a conversation.
+        """Return an iterator over the events of a conversation, such as new messages.
 
         The events begin after the message with the id `after`. Without `after`, they begin with the
-        next message after the first call of `next`. They end when the conversation is deleted or
-        expires, or when the client is closed. A broken connection is opened again and continues
-        after the last message.
+        first new message after the first call of `next`. They end when the conversation is deleted
+        or expires, or when the client is closed. If the connection breaks, the client connects
+        again and continues after the last message.
 
-        Raises ServiceError if the server cannot be reached for `timeout` seconds, and
+        The iterator raises ServiceError if the server cannot be reached for `timeout` seconds, and
         SessionNotFoundError if there is no such conversation.
         """
         return self._follow(
@@ -177,21 +189,21 @@ class Client:
         closings = self._closings
         while not following.has_ended and self._closings == closings:
             try:
-                found = yield from self._listen(following)
+                result = yield from self._listen(following)
             except httpx.RequestError as error:
                 if self._closings != closings:
                     return
-                found = following.lost(error)
-            if isinstance(found, Event):
-                yield found
+                result = following.lost(error)
+            if isinstance(result, Event):
+                yield result
                 return
-            time.sleep(found)
+            time.sleep(result)
 
     def _listen(self, following: FollowedConversation) -> Generator[Event, None, float | Event]:
-        """Yield the events of one connection to the server.
+        """Connect to the server once, and yield the events until the connection ends.
 
-        Returns how many seconds to wait before the next connection. Returns the last event instead
-        if there will be no more events.
+        Return the seconds to wait before the next connection. If the conversation was deleted,
+        return the `deleted` event instead, because no connection is needed any more.
         """
         until = following.begin()
         with self._stream(following.call, until) as response:
@@ -220,18 +232,18 @@ class Client:
         self.close()
 
     def _open(self) -> None:
-        """Create the connections of this process.
+        """Create an HTTP client for the connections of this process.
 
-        A child process must not use the connections of its parent: it would read the parent's
-        answers, or close the parent's connections.
+        A forked child process needs its own HTTP client. With the connections of its parent, it
+        would read the parent's answers or close the parent's connections.
         """
         self._transport = Transport(self._tls)
         self._http = httpx.Client(transport=self._transport, headers=self._headers, trust_env=False)
         self._process = os.getpid()
 
-    def _ask(self, call: Request, patience: Patience | None = None) -> ServerResponse:
+    def _send_with_retries(self, call: Request, patience: Patience | None = None) -> ServerResponse:
         patience = patience or Patience(self._timeout, self._retries)
-        last: ServerResponse | None = None
+        last_answer: ServerResponse | None = None
         while True:
             pause = None
             try:
@@ -240,17 +252,17 @@ class Client:
                     pause = patience.pause(answer.retry_after)
                 if pause is None:
                     return answer
-                last = answer
+                last_answer = answer
             except httpx.RequestError as error:
                 if client_errors.passes(error) and (
                     call.again or not client_errors.was_sent(error)
                 ):
                     pause = patience.pause()
-                if pause is None and last is not None and client_errors.is_late(error):
-                    # The last answer explains more than a time-out error.
-                    return last
+                if pause is None and last_answer is not None and client_errors.is_timeout(error):
+                    # The server's last answer explains the problem better than a time-out error.
+                    return last_answer
                 if pause is None:
-                    raise client_errors.of_connection(
+                    raise client_errors.connection_error(
                         self._url, error, self._timeout, is_safe=call.again
                     ) from None
             time.sleep(pause)
@@ -279,12 +291,12 @@ class Client:
     ) -> list[ConversationEntry]:
         """Return at most `limit` of your conversations, the newest first.
 
-        None as `limit` returns all conversations. With `owner`, return only the conversations of
-        this owner. "" selects conversations without an owner.
+        If `limit` is None, return all conversations. With `owner`, return only the conversations of
+        this owner. "" means conversations without an owner.
         """
-        client_argument_checks.no_others("list", others)
-        pages = requests.Pages(limit, owner)
+        client_argument_checks.reject_unknown_options("list", others)
+        pages = service_calls.Pages(limit, owner)
         patience = Patience(self._timeout, self._retries)
         while (call := pages.call) is not None:
-            pages.take(call, self._ask(call, patience))
+            pages.take(call, self._send_with_retries(call, patience))
         return pages.found

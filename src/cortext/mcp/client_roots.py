@@ -1,4 +1,4 @@
-"""The roots of an MCP client: the folders in which it works, as the client reports them."""
+"""The roots of an MCP client: the folders in which the client says that it works."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 
 _log = logging.getLogger("cortext.mcp")
-_PATIENCE = 2.0
+_TIMEOUT = 2.0
 """Seconds that a client has to answer a request for its roots."""
-_MOST = 100
+_MAX_CLIENTS = 100
 
 
 class Roots:
@@ -27,24 +27,27 @@ class Roots:
     """
 
     def __init__(self) -> None:
-        self._silent: deque[object] = deque(maxlen=_MOST)
+        self._silent: deque[object] = deque(maxlen=_MAX_CLIENTS)
 
     async def of(self, request: ServerRequestContext[Any]) -> list[str]:
-        """Ask the client that sent a request for its folders. Return [] if it reports none."""
+        """Ask the client that sent `request` for its roots, and return their local folders.
+
+        Return [] if the client reports no roots.
+        """
         session, client = request.session, request.session.client_params
-        able = session.client_capabilities
-        if able is None or able.roots is None or not session.can_send_request:
+        capabilities = session.client_capabilities
+        if capabilities is None or capabilities.roots is None or not session.can_send_request:
             return []
         if any(client is one for one in self._silent):
             return []
-        with anyio.move_on_after(_PATIENCE):
+        with anyio.move_on_after(_TIMEOUT):
             try:
-                # The method `list_roots` would warn that the protocol will drop roots.
-                found = await session.send_request(types.ListRootsRequest(), types.ListRootsResult)
+                # The SDK's method `list_roots` would cause a deprecation warning.
+                answer = await session.send_request(types.ListRootsRequest(), types.ListRootsResult)
             except (MCPError, ValueError) as error:
-                _log.warning("the client does not say its roots: %s", error)
+                _log.warning("the client does not report its roots: %s", error)
                 return []
-            return [folder for root in found.roots if (folder := folder_of(str(root.uri)))]
+            return [folder for root in answer.roots if (folder := folder_of(str(root.uri)))]
         self._silent.append(client)
         return []
 
@@ -52,8 +55,8 @@ class Roots:
         self, request: ServerRequestContext[Any], given: types.NotificationParams | None
     ) -> None:
         client = request.session.client_params
-        kept = [one for one in self._silent if one is not client]
-        self._silent = deque(kept, maxlen=_MOST)
+        others = [one for one in self._silent if one is not client]
+        self._silent = deque(others, maxlen=_MAX_CLIENTS)
 
 
 def folder_of(uri: str) -> str:

@@ -14,8 +14,8 @@ from cortext.catalog.row import ConversationRow
 from cortext.durability.read_files import read_file
 from cortext.errors import CortextError
 from cortext.features.listing.session_of_row import read_all
-from cortext.formats.briefing import Past
-from cortext.formats.message_history import history
+from cortext.formats.framed_history import Past
+from cortext.formats.history_parts import history
 from cortext.mcp.visibility import read_row
 from cortext.model import json_codec
 from cortext.model.message import SessionMessage
@@ -29,7 +29,8 @@ class Told(NamedTuple):
     """A part of a conversation.
 
     `total` is the number of entries. `past` yields the entries, each with its number. `option` is
-    the option of `cortext show` that prints one entry in full; `{}` in it is the entry's number.
+    the option of `cortext show` that prints one entry in full, such as `--message {}`. `{}` stands
+    for the number of the entry.
     """
 
     total: int
@@ -46,57 +47,68 @@ def told(row: ConversationRow, id: str, part: str, *, first: int, full: bool, lo
         row: The conversation.
         id: The id of the conversation for error messages and hints.
         part: `MESSAGES`, `DOCUMENT` or `AGENTS`.
-        first: The number of a message that is included in any case. Without `full`, other tool
-            results appear only in the line of their call.
-        full: Whether tool calls and results are included in full.
+        first: The number of a message that is included in full, even if it is a tool result.
+        full: Whether to include tool calls and results in full. Otherwise a call and its result are
+            one line.
         longest: The most characters in one piece of a document.
     """
     if part == DOCUMENT:
-        pieces = _pieces(row, id, longest)
+        pieces = _document_pieces(row, id, longest)
         return Told(len(pieces), ((n, p) for n, p in enumerate(pieces, 1)), "--at document")
     if part == AGENTS:
         sessions = read_all(row).side if row.tool else ()
         if not sessions:
-            raise CortextError(f"{id} has no sub-agents", hint="`part` can be left out")
+            raise CortextError(f"{id} has no sub-agents", hint="read its messages without `part`")
         total = sum(len(session.messages) for session in sessions)
-        return Told(total, _of_agents(sessions, id, full=full), "--at agents")
+        return Told(total, _agent_entries(sessions, id, full=full), "--at agents")
     session = read_row(row)
-    past = _in_full(session) if full else _from(first, session, _in_short(session, id))
+    past = (
+        _full_entries(session)
+        if full
+        else _with_message(first, session, _short_entries(session, id))
+    )
     return Told(len(session.messages), past, "--message {}")
 
 
-def _from(
+def _with_message(
     first: int, session: Session, past: Iterator[tuple[int, Past]]
 ) -> Iterator[tuple[int, Past]]:
-    is_told = not 0 < first <= len(session.messages)
+    """Yield the entries of `past`, and the message with the number `first` if `past` lacks it."""
+    is_included = not 0 < first <= len(session.messages)
     for number, each in past:
-        if number > first and not is_told:
-            yield first, _whole_of(session.messages[first - 1])
-        is_told = is_told or number >= first
+        if number > first and not is_included:
+            yield first, _full_entry(session.messages[first - 1])
+        is_included = is_included or number >= first
         yield number, each
-    if not is_told:
-        yield first, _whole_of(session.messages[first - 1])
+    if not is_included:
+        yield first, _full_entry(session.messages[first - 1])
 
 
-def _pieces(row: ConversationRow, id: str, longest: int) -> list[Past]:
+def _document_pieces(row: ConversationRow, id: str, longest: int) -> list[Past]:
     name = "" if row.tool else document_in(row.place.folder)
     if not name:
-        raise CortextError(f"{id} has no document", hint="`part` can be left out")
+        raise CortextError(f"{id} has no document", hint="read its messages without `part`")
     text = read_file(os.path.join(row.place.folder, name)).decode("utf-8", "replace")
     starts = range(0, max(len(text), 1), longest)
     return [Past(DOCUMENT, row.active_at, text[start : start + longest]) for start in starts]
 
 
-def _of_agents(sessions: Sequence[Session], id: str, *, full: bool) -> Iterator[tuple[int, Past]]:
+def _agent_entries(
+    sessions: Sequence[Session], id: str, *, full: bool
+) -> Iterator[tuple[int, Past]]:
     before = 0
     for session in sessions:
-        past = _in_full(session) if full else _in_short(session, id, f" part {AGENTS}", before)
+        past = (
+            _full_entries(session)
+            if full
+            else _short_entries(session, id, f" part {AGENTS}", before)
+        )
         for number, each in past:
             yield number + before, each
         before += len(session.messages)
 
 
-def _in_short(
+def _short_entries(
     session: Session, id: str, of: str = "", before: int = 0
 ) -> Iterator[tuple[int, Past]]:
     def whole(number: int) -> str:
@@ -106,12 +118,12 @@ def _in_short(
         yield part.number, part.past
 
 
-def _in_full(session: Session) -> Iterator[tuple[int, Past]]:
+def _full_entries(session: Session) -> Iterator[tuple[int, Past]]:
     for number, message in enumerate(session.messages, 1):
-        yield number, _whole_of(message)
+        yield number, _full_entry(message)
 
 
-def _whole_of(message: SessionMessage) -> Past:
+def _full_entry(message: SessionMessage) -> Past:
     calls = [
         json_codec.encode(call).decode("utf-8", "replace") for call in message.tool_calls or ()
     ]

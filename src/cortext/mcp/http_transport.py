@@ -1,8 +1,8 @@
 """The MCP server over HTTP, for clients that cannot start a program.
 
 Only this machine can connect, and every request needs the token. The `Host` header must name this
-server, and the `Origin` header, if there is one, must do the same. For this reason a web page in a
-browser can neither pretend to be this host nor send requests to this server.
+server. If there is an `Origin` header, it must name this server too. These checks stop a web page
+in a browser from pretending to be this host, and from sending requests to this server.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def serve_http(port: int, tell: Callable[[str, str], None]) -> None:
         except OSError as error:
             raise CortextError(
                 f"cannot listen on {LOOPBACK}:{port}: {os.strerror(error.errno or 0).lower()}",
-                hint="`--http 0` takes any port that is free",
+                hint="`--http 0` uses any free port",
             ) from None
         # Listen before `tell` reports the URL, so that clients can connect at once.
         listener.listen()
@@ -53,15 +53,15 @@ def serve_http(port: int, tell: Callable[[str, str], None]) -> None:
 
 
 def given_token() -> str:
-    """Return the token that the user set in the environment variable; "" if it is not set.
+    """Return the token in the environment variable `VARIABLE`; "" if the variable is not set.
 
     Raise CortextError if the token is too short or not ASCII.
     """
     token = os.environ.get(VARIABLE, "")
     if token and (len(token) < _SHORTEST or not token.isascii()):
         raise CortextError(
-            f"{VARIABLE} has {len(token)} characters, which is not safe",
-            hint=f"at least {_SHORTEST} letters and digits, or leave it out: one is made",
+            f"the token in {VARIABLE} is not safe",
+            hint=f"use at least {_SHORTEST} ASCII letters and digits, or unset {VARIABLE}",
         )
     return token
 
@@ -84,7 +84,7 @@ def guarded_app(port: int, token: str) -> ASGIApp:
         pages = [value.decode("latin-1") for name, value in given if name == b"origin"]
         tokens = [value for name, value in given if name == b"authorization"]
         if len(names) != 1 or names[0] not in hosts or not set(pages) <= set(origins):
-            await _refuse(send, 403, "only this machine may ask, under its own name")
+            await _refuse(send, 403, "only this machine may send requests, to its own address")
         elif len(tokens) != 1 or not hmac.compare_digest(tokens[0], wanted):
             await _refuse(send, 401, "the token is missing or wrong")
         else:

@@ -1,4 +1,4 @@
-"""Error responses to lines that are not valid messages of the protocol.
+"""Error responses to lines from the client that are not valid messages of the protocol.
 
 The SDK ignores such lines. Without a response, the client would wait forever.
 """
@@ -21,9 +21,10 @@ Item = SessionMessage | Exception
 
 @asynccontextmanager
 async def answered(incoming: Any, outgoing: Any) -> AsyncGenerator[ObjectReceiveStream[Item]]:
-    """Return a context with the stream of valid messages from `incoming`.
+    """Return a context manager for a stream with only the valid messages of the client.
 
-    An invalid message gets an error response on `outgoing`.
+    `incoming` is the stream of everything that the client sends. For each invalid message, an error
+    response is sent to the client through the stream `outgoing`.
     """
     good, messages = anyio.create_memory_object_stream[Item](0)
 
@@ -43,43 +44,48 @@ async def answered(incoming: Any, outgoing: Any) -> AsyncGenerator[ObjectReceive
 def refusal(error: Exception) -> types.JSONRPCError | None:
     """Return the error response to an invalid message. `error` is the SDK's parse error.
 
-    Return None for an empty line, and for an invalid response to a request of this server.
+    Return None if the message needs no response. An empty line needs no response. An invalid answer
+    of the client to a request of this server needs no response either.
     """
-    text, found = _sent(error)
-    if not text.strip() and found is None:
+    text, content = _rejected_line(error)
+    if not text.strip() and content is None:
         return None
-    said = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
-    if "method" not in said and ("result" in said or "error" in said):
+    message = cast("dict[str, Any]", content) if isinstance(content, dict) else {}
+    if "method" not in message and ("result" in message or "error" in message):
         return None
-    id = said.get("id") if "method" in said else None
-    known = id if isinstance(id, str | int) and not isinstance(id, bool) and _is_text(id) else None
-    code, why = (
-        (types.PARSE_ERROR, "this is no JSON in Unicode, or it is nested too deeply")
-        if text
-        else (types.INVALID_REQUEST, "this is no request of JSON-RPC 2.0")
+    id = message.get("id") if "method" in message else None
+    known = (
+        id if isinstance(id, str | int) and not isinstance(id, bool) and _is_encodable(id) else None
     )
-    data = types.ErrorData(code=code, message=f"{why}\nhint: one message is one line")
+    code, why = (
+        (types.PARSE_ERROR, "not valid JSON in UTF-8, or nested too deeply")
+        if text
+        else (types.INVALID_REQUEST, "not a JSON-RPC 2.0 request")
+    )
+    data = types.ErrorData(code=code, message=f"{why}\nhint: send each message on one line")
     return types.JSONRPCError(jsonrpc="2.0", id=known, error=data)
 
 
-def _sent(error: Exception) -> tuple[str, Any]:
-    """Return the invalid line, and its content as far as it can be parsed.
+def _rejected_line(error: Exception) -> tuple[str, Any]:
+    """Return the line that the SDK rejected, and its parsed content.
 
-    The line is "" if it is valid JSON but not a valid message.
+    The line is "" if it is valid JSON but not a valid message. The content is None if the line
+    cannot be parsed.
     """
     if not isinstance(error, ValidationError):
         return "?", None
-    told = error.errors(include_url=False)
-    text = next((each["input"] for each in told if each["type"] == "json_invalid"), None)
+    details = error.errors(include_url=False)
+    text = next((each["input"] for each in details if each["type"] == "json_invalid"), None)
     if isinstance(text, str):
         try:
             return text, json.loads(text)
         except (ValueError, RecursionError):
             return text, None
-    # An object never fits all kinds of messages, so some error is about a missing field of it.
-    return "", next((each["input"] for each in told if each["type"] == "missing"), ())
+    # The error about a missing field contains the whole object. No object has the fields of all
+    # kinds of messages, so there is such an error for every object.
+    return "", next((each["input"] for each in details if each["type"] == "missing"), ())
 
 
-def _is_text(id: str | int) -> bool:
-    """Return whether an id can be sent back. Text with a lone surrogate cannot be encoded."""
+def _is_encodable(id: str | int) -> bool:
+    """Return whether an id can be encoded as UTF-8. Text with a lone surrogate cannot."""
     return isinstance(id, int) or not any("\ud800" <= sign <= "\udfff" for sign in id)

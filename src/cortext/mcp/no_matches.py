@@ -9,24 +9,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from cortext.catalog.row import ConversationRow
 from cortext.features.search.no_results import NoResultsReason, explain_no_results
-from cortext.features.search.partial_matches import find_partial_matches, told
 from cortext.features.search.search import SearchHit
 from cortext.features.search.search_results import Finder, SearchRequest
 from cortext.mcp.tool_answers import short
 
 _ARGUMENTS = {"--type": "type", "--since": "date_range", "--until": "date_range"}
-_NOTHING = "Nothing was found."
+_NOTHING_FOUND = "Nothing was found."
 
 
-class Near(NamedTuple):
+class NoMatches(NamedTuple):
     """The explanation of a search without results.
 
     `first` is a sentence with the reason. `hits` are texts that match partly, and `without` are the
-    words that are missing in them. `words` are similar words that do occur. `titles` are
-    conversations with a similar title, given only if there are no such words. `narrowed` are the
-    arguments without which the search finds something.
+    words of the query that these texts lack. `words` are similar words that occur in conversations.
+    If there are no such words, `titles` are conversations with a similar title. `narrowed` are the
+    names of arguments that exclude all results: without them, the search would find something.
     """
 
     first: str
@@ -37,41 +38,47 @@ class Near(NamedTuple):
     narrowed: Sequence[str] = ()
 
 
-def near(finder: Finder, question: SearchRequest) -> Near:
+def near(finder: Finder, question: SearchRequest) -> NoMatches:
     """Explain why a search found nothing, and find partial matches and similar words.
 
     `finder` contains the conversations that the agent may see. `question` is the search.
     """
     why = explain_no_results(finder, question)
     if not why.asked or why.excluded:
-        return Near(_excluded(why))
+        return NoMatches(_explain_exclusion(why))
     if why.empty or why.elsewhere:
-        return _narrowed(why)
-    found, words = (
-        find_partial_matches(finder, question),
-        [*dict.fromkeys(w for _, w in why.unknown if w)],
+        return _explain_filters(why)
+    words = [*dict.fromkeys(word for _, word in why.unknown if word)]
+    closest = finder.answer(replace(question, best=True))
+    if not closest.groups:
+        return NoMatches(_NOTHING_FOUND, words=words, titles=() if words else why.titles)
+    hits = [hit for group in closest.groups for hit in group.hits]
+    without = [short(word) for word in closest.missing]
+    return NoMatches(
+        f"{_NOTHING_FOUND} No message contains all these words; these texts are the closest.",
+        hits[: question.most],
+        without,
+        words,
     )
-    if found is None:
-        return Near(_NOTHING, words=words, titles=() if words else why.titles)
-    hits = [hit for group in found.answer.groups for hit in group.hits]
-    sentence = told(found)
-    without = [short(word) for word in found.without]
-    return Near(f"{_NOTHING} But {sentence}.", hits[: question.most], without, words)
 
 
-def _excluded(why: NoResultsReason) -> str:
+def _explain_exclusion(why: NoResultsReason) -> str:
     words = ", ".join(map(short, why.excluded))
     if why.asked:
-        return f"{_NOTHING} All texts with these words have what is excluded too: {words}."
-    return f"There is no word to look for{f': {words} is only excluded' if words else ''}."
+        return (
+            f"{_NOTHING_FOUND} All texts with these words also contain an excluded word: {words}."
+        )
+    return f"The query has no word to search for{f', it only excludes {words}' if words else ''}."
 
 
-def _narrowed(why: NoResultsReason) -> Near:
+def _explain_filters(why: NoResultsReason) -> NoMatches:
     given = [*dict.fromkeys(_ARGUMENTS[name] for name in (why.empty or why.narrowed))]
     names = " or ".join(f"`{name}`" for name in given)
     if why.empty:
-        return Near(f"{_NOTHING} With this {names} there is no conversation at all.")
+        return NoMatches(f"{_NOTHING_FOUND} No conversation matches this {names}.")
     if not given:
         given = [*dict.fromkeys(_ARGUMENTS.values())]
         names = " and ".join(f"`{name}`" for name in given)
-    return Near(f"{_NOTHING} Without {names} there is something.", narrowed=given)
+    return NoMatches(
+        f"{_NOTHING_FOUND} Without {names}, the search finds something.", narrowed=given
+    )

@@ -15,11 +15,11 @@ from cortext.features.resume.agent_briefing import (
     explain_read_only,
     make_briefing,
 )
-from cortext.features.slash.slash_texts import section
-from cortext.formats.briefing import escape_lines, render_text
+from cortext.features.slash.slash_reply_texts import section
+from cortext.formats.framed_history import escape_lines, render_text
 from cortext.mcp import tool_arguments
-from cortext.mcp.conversation_tools import BUDGET
 from cortext.mcp.own_session import Own, own_session
+from cortext.mcp.read_and_save_tools import BUDGET
 from cortext.mcp.tool_answers import AnswerFacts, ConversationFacts, ToolAnswer, conversation, short
 from cortext.mcp.visibility import Reach
 
@@ -27,8 +27,8 @@ from cortext.mcp.visibility import Reach
 class Resumed(AnswerFacts, kw_only=True):
     """A conversation that was resumed in the client's session.
 
-    `briefing` is the text with which an agent can continue the conversation. `is_kept` is True if
-    new messages of this session are added to the conversation.
+    `briefing` is a text for the agent: the messages so far and where the conversation stopped.
+    `is_kept` is True if new messages of this session are added to the conversation.
     """
 
     conversation: ConversationFacts
@@ -38,85 +38,99 @@ class Resumed(AnswerFacts, kw_only=True):
 
 
 def resume_conversation(reach: Reach, given: tool_arguments.Resume) -> ToolAnswer:
-    """Go on with a past conversation here: it becomes active, and you get where it stopped and what
-    was said. Use it when the person wants to continue one."""
+    """Continue a past conversation in this session. The conversation becomes active, and you get
+    its messages and where it stopped. Use this when the person wants to continue an earlier
+    conversation."""
     row = reach.one(given.id, everywhere=given.everywhere)
-    _check(reach, row, reopen=given.reopen)
+    _check_resumable(reach, row, reopen=given.reopen)
     row = as_conversation(row)
     if row.status and not explain_read_only(row):
         capture(row.workspace, row.place)
     own = own_session()
     servers = partial(configured_servers, row, own.tool, reach.folder) if own else None
-    found = make_briefing(row, budget=BUDGET, servers=servers)
-    fixed = activate(row, reopen=given.reopen)
-    kept = not fixed and _bind(row, own, reach.folder)
+    briefing = make_briefing(row, budget=BUDGET, servers=servers)
+    read_only = activate(row, reopen=given.reopen)
+    is_bound = not read_only and _bind(row, own, reach.folder)
     note = (
-        "What is said here from now on belongs to this conversation."
-        if kept
-        else "What is said here is not added to this conversation by itself: which session of "
-        "which tool this is could not be told."
+        "New messages of this session belong to this conversation from now on."
+        if is_bound
+        else "New messages of this session are not added to this conversation automatically, "
+        "because cortext could not identify the AI tool's session."
     )
-    warnings = [short(warning) for warning in (*found.warnings, fixed) if warning]
-    said = [f"Warning: {warning}" for warning in warnings]
-    told = "" if fixed else note
-    ours = escape_lines(section(row.workspace, "Going on"))
-    parts = [ours, "\n".join(said), found.opening, told, found.history]
+    warnings = [short(warning) for warning in (*briefing.warnings, read_only) if warning]
+    warning_lines = [f"Warning: {warning}" for warning in warnings]
+    capture_note = "" if read_only else note
+    instructions = escape_lines(section(row.workspace, "Going on"))
+    parts = [
+        instructions,
+        "\n".join(warning_lines),
+        briefing.opening,
+        capture_note,
+        briefing.history,
+    ]
     text = "\n\n".join(part for part in parts if part)
     facts = Resumed(
         conversation=conversation(row, reach.name(row)),
         warnings=warnings,
-        is_kept=kept,
+        is_kept=is_bound,
         briefing=text,
     )
     return ToolAnswer(facts, text)
 
 
 def continue_conversation(words: str) -> str:
-    """The prompt by which a person goes on with a conversation."""
+    """Return the prompt that tells an agent to continue a conversation.
+
+    `words` are the words of the user that name the conversation.
+    """
     if not words.strip():
         return (
-            "Call list_conversations, show me the latest ones with numbers, ask which one I would "
-            "like to continue, and then call resume_conversation with its id and do what it says."
+            "Call list_conversations and show me the latest conversations with numbers. Ask me "
+            "which one to continue. Then call resume_conversation with its id and do what it says."
         )
     return (
         "Call resume_conversation for the conversation that I name below, and do what it says. If "
-        "it finds several, show them with numbers and ask me; if it finds none, call "
-        "search_workspace with my words and ask whether one of those is meant. What I wrote, each "
-        f"line behind a bar:\n{render_text(words.strip())}"
+        "it finds several, show them with numbers and ask me. If it finds none, call "
+        "search_workspace with my words and ask whether I mean one of the results. I wrote this "
+        f"(each line starts with a bar):\n{render_text(words.strip())}"
     )
 
 
 def stop_conversation(words: str) -> str:
-    """The prompt by which a person saves a conversation and pauses it."""
+    """Return the prompt that tells an agent to save and pause the conversation.
+
+    `words` are further words of the user, or "".
+    """
     text = (
-        "Save this conversation and pause it: call save_conversation with its id and one sentence "
-        "under 200 characters on where we stopped, what is settled and what is open. Its id is the "
-        "one that resume_conversation gave; if you do not know it, call list_conversations with "
-        "status active and ask me which. Then print what the tool confirms, and nothing else."
+        "Save this conversation and pause it. Call save_conversation with its id and one sentence "
+        "under 200 characters on where we stopped: what is settled and what is open. Use the id "
+        "that resume_conversation returned. If you do not know the id, call list_conversations "
+        "with status active and ask me. Then print the confirmation of the tool, and nothing else."
     )
     if words.strip():
-        text += f"\n\nWhat I wrote, each line behind a bar:\n{render_text(words.strip())}"
+        text += f"\n\nI wrote this (each line starts with a bar):\n{render_text(words.strip())}"
     return text
 
 
-def _check(reach: Reach, row: ConversationRow, *, reopen: bool) -> None:
+def _check_resumable(reach: Reach, row: ConversationRow, *, reopen: bool) -> None:
     if row.tool == AUR:
         raise CortextError(
             f"{reach.name(row)} is a session of `aur spawn`",
-            hint=f"`cortext spawn --resume {row.key}` goes on; get_conversation reads it",
+            hint=f"`cortext spawn --resume {row.key}` resumes it; get_conversation reads it",
         )
     if row.status == "completed" and not reopen:
         raise CortextError(
             f"{reach.name(row)} was marked complete",
-            hint="ask the person whether to go on all the same; then `reopen: true`",
+            hint="ask the person whether to continue anyway; if yes, set `reopen: true`",
         )
 
 
 def _bind(row: ConversationRow, own: Own | None, folder: str) -> bool:
-    """Bind the client's session to a conversation, so that new messages are captured.
+    """Bind (link) the client's session to a conversation, and return True.
 
-    `own` is the tool that started this server, and `folder` is where the session works. Return
-    False if the client's session is unknown.
+    From then on, cortext adds new messages of the session to the conversation. `own` is the AI tool
+    that started this server, and `folder` is the working folder of the session. Return False if the
+    client's session is unknown.
     """
     if own is None or len(own.ids) != 1:
         return False

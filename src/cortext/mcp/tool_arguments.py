@@ -6,48 +6,49 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-_ALL = "Also conversations of other folders on this machine; only if the person asks for that."
-_DATES = (
-    "YYYY, YYYY-MM, YYYY-MM-DD, A..B with two of these, today, yesterday, last week, last 10 days."
-)
+_ALL = "Include conversations of all folders on this machine. Only if the person asks for it."
+_DATES = "YYYY, YYYY-MM or YYYY-MM-DD; A..B for a range; today, yesterday, last week, last 10 days."
 Id = Annotated[
     str,
-    Meta(min_length=1, max_length=300, description="As it stands in an answer, or its beginning."),
+    Meta(min_length=1, max_length=300, description="An id from an answer, or the start of an id."),
 ]
-Topic = Annotated[str, Meta(min_length=1, max_length=2000, description="Words of the topic.")]
+Topic = Annotated[str, Meta(min_length=1, max_length=2000, description="Words about the topic.")]
 Kind = Annotated[
     str, Meta(max_length=100, description="Only conversations of this type: brainstorm, chat, …")
 ]
 Dates = Annotated[str | None, Meta(description=_DATES)]
-_FIRST = "The number of the first one, from 1."
+_FIRST = "The number of the first conversation to list. Counts from 1."
 Next = Annotated[
     str,
     Meta(
         pattern=r"^([01]\.-?[0-9]{1,18}\.[0-9]{1,18})?$",
         max_length=42,
-        description="The `next` of the page before; nothing for the first one.",
+        description="The `next` of the previous page. Leave it out for the first page.",
     ),
 ]
 First = Annotated[int, Meta(ge=1, le=1_000_000, description=_FIRST)]
 Everywhere = Annotated[bool, Meta(description=_ALL)]
 
 
-def _renamed(name: str) -> str:
-    """`all` and `from` are words of Python."""
+def _json_name(name: str) -> str:
+    """Return the name of a field in JSON. Two fields have another name in Python code.
+
+    `from` is a keyword of Python, and `all` is a built-in function.
+    """
     return {"everywhere": "all", "first": "from"}.get(name, name)
 
 
-class _Asked(Struct, kw_only=True, forbid_unknown_fields=True, rename=_renamed):
-    """What every tool takes: nothing that it does not know."""
+class _Arguments(Struct, kw_only=True, forbid_unknown_fields=True, rename=_json_name):
+    """The base class for the arguments of a tool. Unknown arguments are rejected."""
 
 
-class SearchArguments(_Asked):
+class SearchArguments(_Arguments):
     query: Annotated[
         str,
         Meta(
             min_length=1,
             max_length=2000,
-            description='Words in any order; "a phrase"; AND, OR, NOT; a word* with any ending.',
+            description='Words in any order, "a phrase", AND, OR, NOT. word* matches any ending.',
         ),
     ]
     type: Kind = "all"
@@ -57,13 +58,13 @@ class SearchArguments(_Asked):
     everywhere: Everywhere = False
 
 
-class ContextArguments(_Asked):
+class ContextArguments(_Arguments):
     topic: Topic
     max_results: Annotated[int, Meta(ge=1, le=20)] = 5
     everywhere: Everywhere = False
 
 
-class List(_Asked):
+class List(_Arguments):
     type: Kind = "all"
     status: Literal["active", "paused", "completed", "interrupted"] | None = None
     date_range: Dates = None
@@ -72,42 +73,42 @@ class List(_Asked):
     everywhere: Everywhere = False
 
 
-class Get(_Asked):
+class Get(_Arguments):
     id: Id
-    first: Annotated[int, Meta(ge=1, description="The number of the first message, from 1.")] = 1
-    limit: Annotated[int, Meta(ge=1, le=200, description="How many messages.")] = 50
+    first: Annotated[int, Meta(ge=1, description="The first message to read, from 1.")] = 1
+    limit: Annotated[int, Meta(ge=1, le=200, description="The most messages to return.")] = 50
     full: Annotated[
-        bool, Meta(description="Tool calls and their results in full, not in one line each.")
+        bool, Meta(description="Show tool calls and results in full, not as one line each.")
     ] = False
     part: Annotated[
         Literal["messages", "document", "agents"],
-        Meta(description="Its messages, its markdown document, or what its sub-agents said."),
+        Meta(description="The part to read: messages, markdown document or sub-agents."),
     ] = "messages"
     everywhere: Everywhere = False
 
 
-class Save(_Asked):
+class Save(_Arguments):
     id: Id
     summary: Annotated[
         str,
         Meta(
             min_length=1,
             max_length=1000,
-            description="One sentence on where you stopped: what is settled, what is open.",
+            description="One sentence on where you stopped: what is settled and what is open.",
         ),
     ]
     everywhere: Everywhere = False
 
 
-class Resume(_Asked):
+class Resume(_Arguments):
     id: Id
     reopen: Annotated[
-        bool, Meta(description="Also one that was marked complete, if the person wants that.")
+        bool, Meta(description="Also resume a completed conversation. Only if the person agrees.")
     ] = False
     everywhere: Everywhere = False
 
 
-class DecisionsArguments(_Asked):
+class DecisionsArguments(_Arguments):
     topic: Topic
     limit: Annotated[int, Meta(ge=1, le=50)] = 10
     everywhere: Everywhere = False

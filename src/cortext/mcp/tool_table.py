@@ -9,11 +9,11 @@ from typing import Any, NamedTuple, cast
 import msgspec
 
 from cortext.errors import CortextError
-from cortext.mcp import conversation_tools, resume_tool, search_tools, tool_arguments
+from cortext.mcp import read_and_save_tools, resume_tool, search_and_list_tools, tool_arguments
 from cortext.mcp.tool_answers import AnswerFacts, ToolAnswer
 from cortext.mcp.visibility import Reach
 
-_THEIRS = ("wait_for_previous",)
+_IGNORED = ("wait_for_previous",)
 """Arguments that Gemini CLI adds to the calls of all tools. They are ignored."""
 
 
@@ -28,9 +28,9 @@ class BadArgumentsError(CortextError, ValueError):
 class McpTool(NamedTuple):
     """A tool that agents can call.
 
-    `run` does the work. `takes` is the struct of its arguments, and `gives` the struct of the facts
-    that it returns. `changes` is True if the tool changes files. `reads_all` is True if the tool
-    searches the texts of all conversations, so new messages must be read first.
+    `run` is the function of the tool. `takes` is the struct of its arguments, and `gives` is the
+    struct of the facts in its answer. `changes` is True if the tool changes files. `reads_all` is
+    True if the tool searches the texts of all conversations, so new messages must be read first.
     """
 
     run: Callable[[Reach, Any], ToolAnswer]
@@ -50,9 +50,9 @@ class McpTool(NamedTuple):
         `reach` says which conversations the agent may see. Raise BadArgumentsError if the arguments
         are not valid. Raise CortextError if the tool fails.
         """
-        meant = {key: value for key, value in arguments.items() if key not in _THEIRS}
+        known = {key: value for key, value in arguments.items() if key not in _IGNORED}
         try:
-            given = msgspec.convert(meant, self.takes)
+            given = msgspec.convert(known, self.takes)
         except msgspec.ValidationError as error:
             names = list(schema(self.takes)["properties"])
             raise BadArgumentsError(name, _sentence(error), names) from None
@@ -61,42 +61,42 @@ class McpTool(NamedTuple):
 
 TOOLS = {
     "search_workspace": McpTool(
-        search_tools.search_workspace,
+        search_and_list_tools.search_workspace,
         tool_arguments.SearchArguments,
-        search_tools.SearchAnswer,
+        search_and_list_tools.SearchAnswer,
         "Search past conversations",
         reads_all=True,
     ),
     "get_context": McpTool(
-        search_tools.get_context,
+        search_and_list_tools.get_context,
         tool_arguments.ContextArguments,
-        search_tools.ContextAnswer,
-        "What is known about a topic",
+        search_and_list_tools.ContextAnswer,
+        "Collect context about a topic",
         reads_all=True,
     ),
     "list_conversations": McpTool(
-        search_tools.list_conversations,
+        search_and_list_tools.list_conversations,
         tool_arguments.List,
-        search_tools.ListAnswer,
+        search_and_list_tools.ListAnswer,
         "List past conversations",
     ),
     "get_conversation": McpTool(
-        conversation_tools.get_conversation,
+        read_and_save_tools.get_conversation,
         tool_arguments.Get,
-        conversation_tools.MessagesAnswer,
+        read_and_save_tools.MessagesAnswer,
         "Read a past conversation",
     ),
     "get_decisions": McpTool(
-        search_tools.get_decisions,
+        search_and_list_tools.get_decisions,
         tool_arguments.DecisionsArguments,
-        search_tools.DecisionsAnswer,
-        "What was decided",
+        search_and_list_tools.DecisionsAnswer,
+        "Find decisions",
         reads_all=True,
     ),
     "save_conversation": McpTool(
-        conversation_tools.save_conversation,
+        read_and_save_tools.save_conversation,
         tool_arguments.Save,
-        conversation_tools.SavedAnswer,
+        read_and_save_tools.SavedAnswer,
         "Save a conversation",
         changes=True,
     ),
@@ -104,7 +104,7 @@ TOOLS = {
         resume_tool.resume_conversation,
         tool_arguments.Resume,
         resume_tool.Resumed,
-        "Go on with a conversation",
+        "Resume a conversation",
         changes=True,
     ),
 }

@@ -1,7 +1,7 @@
 """The conversations that an MCP client may see.
 
-By default these are the conversations of the client's folder. A call that asks for more, with the
-argument `everywhere`, sees all conversations of this machine.
+By default these are the conversations of the client's folder. A call with the argument `everywhere`
+sees all conversations of this machine.
 """
 
 from __future__ import annotations
@@ -16,39 +16,39 @@ from cortext.catalog.lookup import nearest, resolve
 from cortext.catalog.row import ConversationRow
 from cortext.errors import AmbiguousIdError, SessionNotFoundError
 from cortext.features.listing.conversation_list import ConversationList, ListFilter
-from cortext.features.listing.conversation_names import Names
-from cortext.features.listing.folder_filters import is_in_folder, without_copies
+from cortext.features.listing.row_filters import is_in_folder, without_copies
 from cortext.features.listing.session_of_row import read
-from cortext.features.listing.standalone_sessions import find_named_or_imported
+from cortext.features.listing.spawn_and_program_sessions import find_named_or_imported
 from cortext.features.listing.time_ranges import Span
+from cortext.features.listing.unique_names import Names
 from cortext.features.search.search import SearchCursor, SearchHit, TextFilter
 from cortext.features.search.search_results import Finder
-from cortext.formats.briefing import escape_field, unescape
+from cortext.formats.framed_history import escape_field, unescape
 from cortext.mcp.own_session import Own, own_session
 from cortext.model.session import Session
-from cortext.workspace.type_templates import Types, UnknownTypeError
+from cortext.workspace.conversation_types import Types, UnknownTypeError
 
 EVERY = "all"
 _PATIENCE = 1.0
-_SAID = ("CLAUDE_PROJECT_DIR",)
+_FOLDER_VARIABLES = ("CLAUDE_PROJECT_DIR",)
 """Environment variables in which AI tools pass their working folder to their MCP servers."""
 
 
-def folder_here(roots: Sequence[str] = ()) -> str:
+def client_folder(roots: Sequence[str] = ()) -> str:
     """Return the folder in which an MCP client works.
 
-    `roots` are the folders that the client names. Return the first root that belongs to a
-    workspace. Otherwise return the first existing folder of these: a root, the folder in an
-    environment variable of the AI tool, the current folder.
+    `roots` are the folders that the client reports. Return the first root that belongs to a
+    workspace. If there is none, return the first folder that exists: one of the roots, the folder
+    in an environment variable of the AI tool, or the current folder.
     """
-    there = [os.path.realpath(root) for root in roots if os.path.isdir(root)]
+    folders = [os.path.realpath(root) for root in roots if os.path.isdir(root)]
     personal = paths.personal_workspace()
-    for root in there:
+    for root in folders:
         if paths.workspace_root(root) != personal:
             return root
-    said = [os.environ.get(name, "") for name in _SAID]
-    there += [os.path.realpath(one) for one in said if os.path.isabs(one) and os.path.isdir(one)]
-    return there[0] if there else os.path.realpath(os.getcwd())
+    given = [os.environ.get(name, "") for name in _FOLDER_VARIABLES]
+    folders += [os.path.realpath(one) for one in given if os.path.isabs(one) and os.path.isdir(one)]
+    return folders[0] if folders else os.path.realpath(os.getcwd())
 
 
 class Reach:
@@ -77,16 +77,17 @@ class Reach:
         copies: bool = False,
         capture: bool = False,
     ) -> list[ConversationRow]:
-        """Return the rows of the conversations that the agent may see, filtered by `wanted`.
+        """Return the rows (list entries) of the conversations that the client may see.
 
-        New transcripts are read for about `patience` seconds; None means no limit. With `capture`,
-        first capture new messages of AI tools into their conversations. With `copies`, also list
-        the copies of a conversation in other copies of its workspace.
+        `wanted` filters the rows. New transcripts of AI tools are read for about `patience`
+        seconds; None means no limit. With `capture`, first copy new messages of AI tools into their
+        conversations. A copied workspace contains copies of its conversations, which are listed
+        only with `copies`.
         """
         conversations = ConversationList(self.root, everywhere=everywhere)
         conversations.folder = self.folder
         rows = conversations.list(wanted, capture=capture, patience=patience, copies=copies).rows
-        return rows if everywhere else [row for row in rows if self._has(row)]
+        return rows if everywhere else [row for row in rows if self._is_visible(row)]
 
     def one(self, id: str, *, everywhere: bool = False) -> ConversationRow:
         """Return the row of the conversation that `id` names.
@@ -106,25 +107,25 @@ class Reach:
             return found[0]
         if found:
             error = AmbiguousIdError(id, [self.name(row) for row in found])
-            error.hint = "give one of these ids"
+            error.hint = "use one of these ids"
             raise error
         missing = SessionNotFoundError(id[:200])
         near = ", ".join(self.name(row) for row in nearest(id[:200], rows))
-        missing.hint = f"the nearest are {near}" if near else "list_conversations lists them"
+        missing.hint = f"the closest are {near}" if near else "list_conversations lists all ids"
         if not everywhere:
-            missing.hint += "; `all: true` looks outside this workspace"
+            missing.hint += "; `all: true` also searches outside this workspace"
         raise missing
 
     def kind(self, type: str) -> str | None:
-        """Return the conversation type for a tool's argument; None for "all", which means any type.
+        """Check a conversation type that an agent has named, and return the type.
 
-        Raise UnknownTypeError if no workspace has such a type.
+        Return None for "all". Raise UnknownTypeError if no workspace has such a type.
         """
         if type == EVERY:
             return None
         known = {*Types(self.root).names(), "chat"}
-        # A type of another workspace is known only from the conversations there.
-        if type in known or any(row.kind == type for row in self._search.rows):
+        # The types of other workspaces are known only from their conversations.
+        if type in known or any(row.kind == type for row in self._fresh_finder.rows):
             return type
         raise UnknownTypeError(type, [EVERY, *sorted(known)])
 
@@ -138,27 +139,27 @@ class Reach:
         everywhere: bool,
         after: SearchCursor | None = None,
     ) -> list[SearchHit]:
-        """Return the newest search hits for a query, at most `most`.
+        """Return at most `most` search hits for the query `text`, the newest first.
 
-        `kind` limits the search to one type, and `span` to a time span. `after` is the cursor of
-        the last hit on the previous page. The client's own session is not searched.
+        `kind` limits the search to one conversation type, and `span` to a time span. `after` is the
+        cursor of the last hit on the previous page. The client's own session is not searched.
         """
         narrow = TextFilter(since=span.since, until=span.until)
 
         def takes(row: ConversationRow) -> bool:
-            return self._takes(row, everywhere=everywhere)
+            return self._is_searched(row, everywhere=everywhere)
 
-        find = self._search.find
+        find = self._fresh_finder.find
         return find(text, ListFilter(kind=kind), narrow, most=most, after=after, takes=takes)
 
     def finder(self, *, everywhere: bool) -> Finder:
-        """Return a finder over the conversations that the client may see.
+        """Return a finder (search object) for the conversations that the client may see.
 
         The client's own session is not included.
         """
-        return self._search.only(lambda row: self._takes(row, everywhere=everywhere))
+        return self._fresh_finder.only(lambda row: self._is_searched(row, everywhere=everywhere))
 
-    def search_once(
+    def search_without_titles(
         self,
         text: str,
         *,
@@ -178,14 +179,14 @@ class Reach:
             page = self.search(
                 text, kind=kind, span=span, most=most, everywhere=everywhere, after=after
             )
-            said = {hit.row.identity for hit in page if _says(hit)}
+            with_text = {hit.row.identity for hit in page if _is_in_text(hit)}
             found += [
                 hit
                 for hit in page
-                if _says(hit)
+                if _is_in_text(hit)
                 or (
-                    (hit.number == TITLE and hit.row.identity not in said)
-                    and not self._says_more(hit, text, span)
+                    (hit.number == TITLE and hit.row.identity not in with_text)
+                    and not self._has_other_hit(hit, text, span)
                 )
             ]
             if len(page) < most:
@@ -193,68 +194,74 @@ class Reach:
             after = page[-1].place
         return found[:most]
 
-    def _says_more(self, title: SearchHit, text: str, span: Span) -> bool:
-        """Return whether another text than the title of the conversation matches the query."""
+    def _has_other_hit(self, title: SearchHit, text: str, span: Span) -> bool:
+        """Return whether the conversation with a hit in its title also has a hit elsewhere.
+
+        `title` is the hit in the title. `text` is the query, and `span` limits the search to a time
+        span.
+        """
         narrow = TextFilter(since=span.since, until=span.until)
         same = title.row.identity
-        found = self._search.find(text, narrow=narrow, most=3, takes=lambda r: r.identity == same)
-        return any(map(_says, found))
+        found = self._fresh_finder.find(
+            text, narrow=narrow, most=3, takes=lambda r: r.identity == same
+        )
+        return any(map(_is_in_text, found))
 
     def name(self, row: ConversationRow) -> str:
-        """Return the id by which the tools find a conversation.
+        """Return the id of a conversation for agents. The MCP tools show and accept this id.
 
-        The id is one line that cannot be mistaken for a marker of an answer.
+        The id is one line that cannot be mistaken for a marker line, which surrounds quotes.
         """
         return escape_field(self._names.of(row))
 
     @cached_property
-    def _all(self) -> Finder:
+    def _finder(self) -> Finder:
         return Finder()
 
     @cached_property
-    def _search(self) -> Finder:
-        self._all.refresh()
-        return self._all
+    def _fresh_finder(self) -> Finder:
+        self._finder.refresh()
+        return self._finder
 
     @cached_property
     def _names(self) -> Names:
-        return Names(self._all.rows)
+        return Names(self._finder.rows)
 
     @cached_property
-    def _own(self) -> Own | None:
+    def _own_session(self) -> Own | None:
         return own_session()
 
-    def _takes(self, row: ConversationRow, *, everywhere: bool) -> bool:
-        """Return whether a conversation is searched.
+    def _is_searched(self, row: ConversationRow, *, everywhere: bool) -> bool:
+        """Return whether a search includes the conversation of a row.
 
-        The client's own session is not searched, because it contains the words of the query. The
-        same applies to the conversation to which this session is bound.
+        A search leaves out the client's own session, because it contains the words of the query. A
+        search also leaves out the conversation to which this session adds its messages.
         """
-        own = self._own
+        own = self._own_session
         if (
             own
             and own.tool in row.tools
             and any(id in own.ids for id in (row.key, *row.session_ids))
         ):
             return False
-        return everywhere or self._has(row)
+        return everywhere or self._is_visible(row)
 
-    def _has(self, row: ConversationRow) -> bool:
+    def _is_visible(self, row: ConversationRow) -> bool:
         return row.folder == self.folder if self._is_broad else self._is_below(row)
 
 
-def _says(hit: SearchHit) -> bool:
-    """Return whether a hit is in a text, and not only in the title of its conversation.
+def _is_in_text(hit: SearchHit) -> bool:
+    """Return whether a hit is in a message or document, and not only in a title or heading.
 
-    A document that matches without a found word in its snippet matches only by its heading.
+    If the snippet of a document contains no word of the query, only its heading matches.
     """
     return hit.number != TITLE and (hit.number != MARKDOWN or bool(hit.snippet.spans))
 
 
 def read_row(row: ConversationRow) -> Session:
-    """Read the session of a conversation, without the parts that cannot be read.
+    """Read the session of a conversation. Damaged parts are left out.
 
-    A conversation that has only a document gives a session without messages.
+    Return a session without messages if the conversation has only a document.
     """
     if not row.status:
         return Session(row.id, title=row.title, kind=row.kind)

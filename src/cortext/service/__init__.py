@@ -1,1 +1,1 @@
-"""The bounded conversation service of spec 004: its stores, and its HTTP interface."""
+"""The conversation service of spec 004: conversation stores, and an HTTP interface to them."""

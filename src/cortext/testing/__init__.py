@@ -14,9 +14,9 @@ This is the whole test file of a new store:
 
 `place` is a path that does not exist yet. A second store object on the same place must see the same
 sessions. If your store cannot do that, set `persistent = False` in the class. If other processes
-cannot open your store, set `processes = False`. The tests that need these abilities are then
-removed. To see values in failed asserts, call `pytest.register_assert_rewrite("cortext.testing")`
-in your `conftest.py`. This package imports neither pytest nor hypothesis.
+cannot open your store, set `processes = False`. The suite then leaves out the tests that need this.
+To see values in failed asserts, call `pytest.register_assert_rewrite("cortext.testing")` in your
+`conftest.py`. This package imports neither pytest nor hypothesis.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from cortext.testing.suite_base import (
 
 
 def in_threads(*jobs: Callable[[], None]) -> list[BaseException]:
-    """Run each job in a thread of its own, all at once, and return the errors that they raised."""
+    """Run all jobs at once, each in its own thread, and return the errors that they raised."""
     raised: list[BaseException] = []
 
     def run(job: Callable[[], None]) -> None:
@@ -48,7 +48,7 @@ class ConcurrencyTests(Suite):
     """The number of appends of each writer."""
 
     def test_threads_append_through_one_store(self, tmp_path: Path) -> None:
-        """Check that every append of every thread is stored once, in the order of its thread."""
+        """Check that each append is stored once, and that the appends of a thread stay in order."""
         store = self.open(place(tmp_path))
         store.save(session("s"))
 
@@ -63,7 +63,7 @@ class ConcurrencyTests(Suite):
         assert in_threads(*map(job, names)) == []
         found = [item.id for item in store.load("s").messages]
         assert len(found) == self.writers * self.appends
-        self._in_order(found, names)
+        self._check_order(found, names)
 
     def test_threads_on_sessions_of_their_own(self, tmp_path: Path) -> None:
         """Check that threads can write to different sessions through one store object."""
@@ -87,42 +87,42 @@ class ConcurrencyTests(Suite):
 
     @needs("persistent", "processes")
     def test_processes_append_to_one_session(self, tmp_path: Path) -> None:
-        """Check that appends of several processes are stored once, in the order of each process."""
+        """Check that each append is stored once, and the appends of a process stay in order."""
         self.open(place(tmp_path)).save(session("s"))
         names = [f"w{number}" for number in range(self.writers)]
-        acknowledged = self._children(tmp_path, "append", names)
+        acknowledged = self._run_children(tmp_path, "append", names)
         found = [item.id for item in self.open(place(tmp_path)).load("s").messages]
         assert sorted(found) == sorted(acknowledged)
         assert len(found) == self.writers * self.appends
-        self._in_order(found, names)
+        self._check_order(found, names)
 
     @needs("persistent", "processes")
     def test_processes_append_the_same_messages(self, tmp_path: Path) -> None:
-        """Check that the same messages are stored once if eight processes append them at once."""
+        """Check that a message is stored once, even if several processes append it at once."""
         self.open(place(tmp_path)).save(session("s"))
-        self._children(tmp_path, "append", ["same"] * self.writers)
+        self._run_children(tmp_path, "append", ["same"] * self.writers)
         found = [item.id for item in self.open(place(tmp_path)).load("s").messages]
         assert found == [f"same-{step}" for step in range(self.appends)]
 
     @needs("persistent", "processes")
     def test_processes_save_and_append(self, tmp_path: Path) -> None:
-        """Check that saves and checkpoints lose no append and no save of other processes."""
+        """Check that a save or checkpoint does not undo the writes of other processes."""
         self.open(place(tmp_path)).save(session("s"))
         url = self.url(place(tmp_path))
         work = [("append", "a0"), ("append", "a1"), ("save", "s0"), ("save", "s1")]
         work += [("checkpoint", "c0")]
         children = [start_child(url, verb, "s", name, str(self.appends)) for verb, name in work]
-        said = [line for child in children for line in finish(child)]
-        expected = sorted(line for line in said if not line.startswith("c"))
+        lines = [line for child in children for line in finish(child)]
+        expected = sorted(line for line in lines if not line.startswith("c"))
         found = [item.id for item in self.open(place(tmp_path)).load("s").messages]
         assert sorted(found) == expected
-        assert len(said) == self.appends * len(work)
+        assert len(lines) == self.appends * len(work)
 
     @needs("persistent", "processes")
     def test_processes_create_sessions(self, tmp_path: Path) -> None:
-        """Check that sessions that processes create at once are listed and can be loaded."""
+        """Check that several processes can create sessions at once, and that all of them load."""
         names = [f"w{number}" for number in range(4)]
-        acknowledged = self._children(tmp_path, "create", names)
+        acknowledged = self._run_children(tmp_path, "create", names)
         store = self.open(place(tmp_path))
         assert store.list_session_ids() == sorted(acknowledged)
         assert [store.load(id).messages[0].id for id in acknowledged] == acknowledged
@@ -131,13 +131,14 @@ class ConcurrencyTests(Suite):
     def test_readers_while_a_writer_writes(self, tmp_path: Path) -> None:
         """Check that a reader never fails while another process appends.
 
-        The reader must see the first messages without gaps, and never fewer than before.
+        At each read, the reader must see all earlier messages without gaps, and at least as many as
+        at the read before.
         """
         store = self.open(place(tmp_path))
         store.save(session("s"))
         child = start_child(self.url(place(tmp_path)), "append", "s", "w", str(4 * self.appends))
-        seen = looks = 0
-        while child.poll() is None or looks == 0:
+        seen = reads = 0
+        while child.poll() is None or reads == 0:
             reading = store.read("s")
             found = [item.id for item in reading.session.messages]
             assert [damage for damage in reading.damages if damage.fatal] == []
@@ -146,15 +147,15 @@ class ConcurrencyTests(Suite):
             assert store.list_session_ids() == ["s"]
             last = [item.id for item in store.tail("s", 1)]
             assert last == [] or int(last[0].removeprefix("w-")) >= len(found) - 1
-            seen, looks = len(found), looks + 1
+            seen, reads = len(found), reads + 1
         assert len(finish(child)) == store.load("s").message_count == 4 * self.appends
 
-    def _children(self, tmp_path: Path, verb: str, names: list[str]) -> list[str]:
+    def _run_children(self, tmp_path: Path, verb: str, names: list[str]) -> list[str]:
         url = self.url(place(tmp_path))
         children = [start_child(url, verb, "s", name, str(self.appends)) for name in names]
         return [line for child in children for line in finish(child)]
 
-    def _in_order(self, found: list[str], names: list[str]) -> None:
+    def _check_order(self, found: list[str], names: list[str]) -> None:
         for name in names:
             mine = [id for id in found if id.startswith(f"{name}-")]
             assert mine == [f"{name}-{step}" for step in range(self.appends)]

@@ -23,7 +23,7 @@ class ContractTests(Suite):
     """Tests of save, load, checkpoint, append, tail, delete and list."""
 
     def test_saved_session_loads_equal(self, tmp_path: Path) -> None:
-        """Check that every field of a session is loaded as saved, also unknown fields."""
+        """Check that saving and loading a session changes no field, not even an unknown one."""
         store = self.open(place(tmp_path))
         given = full_session()
         store.save(given)
@@ -37,14 +37,14 @@ class ContractTests(Suite):
         assert self.open(place(tmp_path)).load("full") == full_session()
 
     def test_empty_session_loads_equal(self, tmp_path: Path) -> None:
-        """Check that a session with nothing but an id can be saved and loaded."""
+        """Check that a session that has only an id can be saved and loaded."""
         store = self.open(place(tmp_path))
         given = Session("s")
         store.save(given)
         assert store.load("s") == given
 
     def test_save_keeps_updated_at(self, tmp_path: Path) -> None:
-        """Check that a save does not change `updated_at`, whatever times the messages have."""
+        """Check that a save does not change `updated_at`, even if a message has a later time."""
         store = self.open(place(tmp_path))
         given = session("s", message("later", 3600))
         store.save(given)
@@ -53,7 +53,7 @@ class ContractTests(Suite):
         assert store.load("s").updated_at == START
 
     def test_save_replaces_all(self, tmp_path: Path) -> None:
-        """Check that the store holds exactly the session that the caller saved last."""
+        """Check that a save replaces all fields and all messages of the stored session."""
         store = self.open(place(tmp_path))
         store.save(session("s", message("one"), message("two", 1)))
         changed = store.load("s")
@@ -64,7 +64,7 @@ class ContractTests(Suite):
         assert texts(store.load("s").messages) == ["two"]
 
     def test_loaded_session_is_the_callers_own(self, tmp_path: Path) -> None:
-        """Check that changes of a loaded or saved session reach the store only with a save."""
+        """Check that a change of a session object changes the store only after a save."""
         store = self.open(place(tmp_path))
         given = session("s", message("one"))
         given.metadata["n"] = {"deep": 1}
@@ -79,7 +79,7 @@ class ContractTests(Suite):
         assert (found.tags, found.metadata) == ([], {"n": {"deep": 1}})
 
     def test_missing_session(self, tmp_path: Path) -> None:
-        """Check that every method that needs a session raises SessionNotFoundError without one."""
+        """Check that methods raise SessionNotFoundError for an id without a session."""
         store = self.open(place(tmp_path))
         verbs = {
             "append": lambda: store.append("none", message("x")),
@@ -99,7 +99,7 @@ class ContractTests(Suite):
         assert store.list_session_ids() == []
 
     def test_checkpoint_writes_the_head_only(self, tmp_path: Path) -> None:
-        """Check that a checkpoint stores the head of a session, but not its messages."""
+        """Check that a checkpoint stores the title, the status and so on, but not the messages."""
         store = self.open(place(tmp_path))
         given = session("s", message("one"))
         store.save(given)
@@ -113,7 +113,7 @@ class ContractTests(Suite):
         assert texts(given.messages) == ["unsaved"]
 
     def test_append_keeps_order(self, tmp_path: Path) -> None:
-        """Check that messages stay in the order of the appends, whatever their times are."""
+        """Check that messages stay in the order of the appends, even if their times differ."""
         store = self.open(place(tmp_path))
         store.save(session("s", message("0")))
         store.append("s", message("1", 50), message("2", 20))
@@ -139,7 +139,7 @@ class ContractTests(Suite):
         assert store.load("s").updated_at == START + timedelta(seconds=90)
 
     def test_append_is_idempotent(self, tmp_path: Path) -> None:
-        """Check that a message with a known id is not stored twice, in a retry or in one call."""
+        """Check that a message is not stored again if its id is already stored."""
         store = self.open(place(tmp_path))
         store.save(session("s", message("saved", id="a")))
         once = message("once", 1, id="b")
@@ -150,7 +150,7 @@ class ContractTests(Suite):
         assert texts(store.load("s").messages) == ["saved", "once", "new"]
 
     def test_tail(self, tmp_path: Path) -> None:
-        """Check that `tail` returns the last messages, oldest first, and no more than there are."""
+        """Check that `tail` returns the last messages, oldest first."""
         store = self.open(place(tmp_path))
         store.save(session("s"))
         assert store.tail("s", 3) == []

@@ -1,4 +1,4 @@
-"""Tests with hostile input, such as ids that name other files and values that are not JSON."""
+"""Tests with hostile input: ids that are paths of other files, and values that are not JSON."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ WRONG_FIELDS: tuple[dict[str, Any], ...] = (
 
 
 def verbs_of(store: SessionStore, id: Any) -> dict[str, Callable[[], object]]:
-    """Return a function for each method of a store, by name. It calls the method with this id."""
+    """Return functions by method name. Each function calls its store method with `id`."""
     return {
         "append": lambda: store.append(id, message("x")),
         "checkpoint": lambda: store.checkpoint(Session(id)),
@@ -45,7 +45,7 @@ def verbs_of(store: SessionStore, id: Any) -> dict[str, Callable[[], object]]:
 
 
 def snapshot(folder: Path) -> dict[str, bytes | None]:
-    """Return every file and folder below a folder, with the bytes of the files."""
+    """Return the paths of all files and folders below a folder, with the bytes of each file."""
     return {
         str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None
         for path in sorted(folder.rglob("*"))
@@ -88,7 +88,7 @@ class HostileTests(Suite):
         assert [store.list_session_ids(), store.delete(id)] == [[id], True]
 
     def test_message_that_cannot_be_read_back_is_refused(self, tmp_path: Path) -> None:
-        """Check that appending a message with a wrong field fails and stores nothing."""
+        """Check that appending a message with an invalid field fails and stores nothing."""
         store = self.open(place(tmp_path))
         store.save(session("s", message("before")))
         accepted: list[dict[str, Any]] = []
@@ -102,7 +102,7 @@ class HostileTests(Suite):
         assert texts(store.load("s").messages) == ["before"]
 
     def test_head_that_cannot_be_read_back_is_refused(self, tmp_path: Path) -> None:
-        """Check that saving a wrong head raises ValueError and does not change the session."""
+        """Check that saving an invalid head raises ValueError and does not change the session."""
         store = self.open(place(tmp_path))
         store.save(session("s", message("before")))
         accepted: list[tuple[str, dict[str, Any]]] = []

@@ -26,7 +26,7 @@ class SharingTests(Suite):
         assert texts(given.messages) == ["one", "mine", "theirs"]
 
     def test_two_session_objects_of_one_store(self, tmp_path: Path) -> None:
-        """Check that saving one of two loaded objects keeps the messages that the other added."""
+        """Check that two objects of one session can be saved in turn, and no message is lost."""
         store = self.open(place(tmp_path))
         store.save(session("s", message("one")))
         first, second = store.load("s"), store.load("s")
@@ -39,7 +39,7 @@ class SharingTests(Suite):
         assert sorted(texts(store.load("s").messages)) == expected
 
     def test_save_of_a_copy_keeps_what_was_appended_since(self, tmp_path: Path) -> None:
-        """Check that saving a copy of a session object also keeps messages of others."""
+        """Check that saving a copy of a session object keeps messages that others appended."""
         store = self.open(place(tmp_path))
         given = session("s", message("one"))
         store.save(given)
@@ -48,7 +48,10 @@ class SharingTests(Suite):
         assert texts(store.load("s").messages) == ["one", "theirs"]
 
     def test_removed_message_does_not_come_back(self, tmp_path: Path) -> None:
-        """Check that a save deletes messages that the caller removed, and keeps those of others."""
+        """Check that a save deletes the messages that the caller removed from the session object.
+
+        Messages that others appended stay.
+        """
         store = self.open(place(tmp_path))
         store.save(session("s", message("gone", id="a"), message("stays", 1)))
         mine = store.load("s")
@@ -87,7 +90,7 @@ class SharingTests(Suite):
 
     @needs("persistent")
     def test_retry_through_another_store_object(self, tmp_path: Path) -> None:
-        """Check that another store object can repeat an append that timed out."""
+        """Check that a message is stored once if another store object appends it again."""
         ours, theirs = self.open(place(tmp_path)), self.open(place(tmp_path))
         ours.save(session("s"))
         for step in range(3):

@@ -19,18 +19,18 @@ PATIENCE = 60.0
 """Seconds after which a thread or a child process counts as hung."""
 
 _Test = TypeVar("_Test", bound=Callable[..., None])
-_needed: dict[str, tuple[str, ...]] = {}
+_needed_flags: dict[str, tuple[str, ...]] = {}
 
 
 def needs(*flags: str) -> Callable[[_Test], _Test]:
-    """Mark a test as one that only stores with certain abilities can pass, as a decorator.
+    """Return a decorator for a test that not all stores can pass.
 
-    `flags` are names of attributes of `Suite`, such as `persistent`. The test is removed for a
-    store for which one of them is False.
+    `flags` are names of attributes of `Suite`, such as `persistent`. If one of these attributes is
+    False for a store, the test is left out.
     """
 
     def mark(test: _Test) -> _Test:
-        _needed[test.__name__] = flags
+        _needed_flags[test.__name__] = flags
         return test
 
     return mark
@@ -47,7 +47,7 @@ class Suite:
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        for name, flags in _needed.items():
+        for name, flags in _needed_flags.items():
             if not all(getattr(cls, flag) for flag in flags):
                 setattr(cls, name, None)
 
@@ -70,7 +70,7 @@ class Suite:
 def place(tmp_path: Path) -> str:
     """Return the path for a new store, two folders below `tmp_path`.
 
-    Therefore a test can detect files that a store writes outside its own folder.
+    A test can then detect files that a store writes outside its own folder.
     """
     deep = tmp_path / "around" / "below"
     deep.mkdir(parents=True, exist_ok=True)
@@ -139,10 +139,13 @@ def full_session(id: str = "full") -> Session:
 
 
 def start_child(*arguments: str) -> subprocess.Popen[str]:
-    """Start `child_process.py` in another Python process that can import the same modules."""
+    """Start the program `store_writer_program` in another Python process.
+
+    That process can import the same modules as this process.
+    """
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     return subprocess.Popen(
-        [sys.executable, "-m", "cortext.testing.child_process", *arguments],
+        [sys.executable, "-m", "cortext.testing.store_writer_program", *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -153,13 +156,13 @@ def start_child(*arguments: str) -> subprocess.Popen[str]:
 def finish(child: subprocess.Popen[str]) -> list[str]:
     """Wait for a child process to end, and return the lines that it printed.
 
-    The test fails if the child prints an error, exits with one, or does not end in time.
+    The test fails if the child prints an error, exits with an error code, or does not end in time.
     """
     try:
-        said, complaint = child.communicate(timeout=PATIENCE)
+        output, errors = child.communicate(timeout=PATIENCE)
     except subprocess.TimeoutExpired:
         child.kill()
         child.communicate()
         raise
-    assert (child.returncode, complaint) == (0, "")
-    return said.splitlines()
+    assert (child.returncode, errors) == (0, "")
+    return output.splitlines()

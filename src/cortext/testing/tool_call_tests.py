@@ -1,7 +1,7 @@
 """Tests of recorded tool calls, which a store must neither lose nor store twice.
 
-Tool calls are stored with the message after them. Calls after the last message are in the head,
-which is everything of a session except its messages.
+A tool call is stored with the next message. Calls after the last message are stored in the head,
+the part of a session without its messages.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class ToolCallTests(Suite):
     """Tests of a store with sessions that contain recorded tool calls."""
 
     def test_tool_calls_ride_on_the_message_after_them(self, tmp_path: Path) -> None:
-        """Check that tool calls that are appended with a message are stored, in order."""
+        """Check that tool calls that are appended with messages are stored, and stay in order."""
         store = self.open(place(tmp_path))
         store.save(session("s", message("one")))
         calls = [call("a", 1), call("b", 2)]
@@ -46,13 +46,13 @@ class ToolCallTests(Suite):
         """Check that a repeated append stores neither the message nor its tool calls again."""
         store = self.open(place(tmp_path))
         store.save(session("s"))
-        said, calls = message("one", 2), [call("a", 1)]
-        store.append("s", said, tool_invocations=calls)
-        store.append("s", said, tool_invocations=calls)
+        item, calls = message("one", 2), [call("a", 1)]
+        store.append("s", item, tool_invocations=calls)
+        store.append("s", item, tool_invocations=calls)
         assert store.load("s").tool_history == calls
 
     def test_equal_ids_in_one_append_keep_tool_calls(self, tmp_path: Path) -> None:
-        """Check that the first of two messages with the same id is stored, with its calls."""
+        """Check that only the first of two messages with the same id is stored, with its calls."""
         store = self.open(place(tmp_path))
         store.save(session("s"))
         calls = [call("a", 1)]
@@ -91,7 +91,7 @@ class ToolCallTests(Suite):
         assert names(store.load("s")) == ["a", "b"]
 
     def test_checkpoint_of_two_stale_objects_keeps_both_calls(self, tmp_path: Path) -> None:
-        """Check that two objects loaded before any change can both store a tool call."""
+        """Check that two objects of one session can each store a tool call with a checkpoint."""
         store = self.open(place(tmp_path))
         store.save(session("s", message("one")))
         first, second = store.load("s"), store.load("s")

@@ -13,23 +13,25 @@ from typing import NamedTuple
 
 from cortext import paths
 from cortext.catalog.row import ConversationRow
+from cortext.features.listing.conversation_list import ListFilter
 from cortext.features.stats.conversation_stats import StandaloneCounts
 from cortext.features.stats.stats import Cost, DayStats, Share, gather
 from cortext.web.conversation_lookup import source_name
 
 FRESH = 20.0
-"""Seconds for which the last numbers are shown again, because counting reads all messages."""
+"""Seconds for which a result is reused, because counting is slow: it reads all messages."""
 WAIT = 3.0
-"""The most seconds that counting waits while new messages are read."""
+"""Seconds that counting waits for new messages to be read. Reading continues in a thread."""
 
 
 class ChartCounts(NamedTuple):
     """All numbers that the page of charts shows.
 
     `days` has the numbers of each day, by ISO date. `hours` and `weekdays` have one number for each
-    hour of the day and each day of the week. `loose` is the number of sessions that belong to no
-    workspace, and `unread` is how many of these sessions are not read yet. `damaged` is the number
-    of conversations with unreadable parts.
+    hour of the day and each day of the week. `streak` is the current number of days in a row with a
+    message. `loose` is the number of sessions that belong to no workspace, and `unread` is the
+    number of such sessions that are not read yet. `damaged` is the number of conversations with
+    unreadable parts.
     """
 
     conversations: int
@@ -50,31 +52,33 @@ class ChartCounts(NamedTuple):
 
 
 class Counting:
-    """A counter of all conversations for the page of charts. Thread-safe.
+    """A counter of all conversations for the page of charts. It caches its result for some seconds.
 
-    The result is cached for `FRESH` seconds.
+    Several threads may use one counter.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._parts = StandaloneCounts()
-        self._found: ChartCounts | None = None
-        self._counted = float("-inf")
+        self._standalone = StandaloneCounts()
+        self._counts: ChartCounts | None = None
+        self._counted_at = float("-inf")
 
     def count(self, rows: Sequence[ConversationRow]) -> ChartCounts:
         with self._lock:
-            if self._found is None or time.monotonic() > self._counted + FRESH:
+            if self._counts is None or time.monotonic() > self._counted_at + FRESH:
                 loose = [row for row in rows if row.tool]
-                self._parts.catch_up(loose, WAIT)
-                self._found = self._count(loose)
+                self._standalone.catch_up(loose, WAIT)
+                self._counts = self._count(loose)
                 # While sessions are still being read, the next request counts again.
-                goes_on = self._parts.goes_on
-                self._counted = float("-inf") if goes_on else time.monotonic()
-            return self._found
+                is_reading = self._standalone.goes_on
+                self._counted_at = float("-inf") if is_reading else time.monotonic()
+            return self._counts
 
     def _count(self, loose: Sequence[ConversationRow]) -> ChartCounts:
-        known = self._parts.of(loose)
-        stats = gather(paths.workspace_root(), everywhere=True, tool="", more=known.parts)
+        standalone = self._standalone.of(loose)
+        stats = gather(
+            paths.workspace_root(), ListFilter(tool=""), everywhere=True, more=standalone.parts
+        )
         reported, guessed = stats.tokens.reported, stats.tokens.estimated
         return ChartCounts(
             conversations=stats.totals.conversations,
@@ -82,31 +86,35 @@ class Counting:
             tokens=sum(each.prompt + each.completion for each in (reported, guessed)),
             cost=stats.cost,
             days={day.day: day for day in stats.days},
-            tools=_named(stats.tools),
-            types=_ranked(stats.types),
-            models=_ranked(stats.models),
+            tools=_with_page_names(stats.tools),
+            types=_sort_by_size(stats.types),
+            models=_sort_by_size(stats.models),
             hours=stats.hours,
             weekdays=stats.weekdays,
             streak=stats.streak.current,
             longest_streak=stats.streak.longest,
             loose=len(loose),
-            unread=known.unread,
+            unread=standalone.unread,
             damaged=len(stats.damaged),
         )
 
 
-def _named(shares: Iterable[Share]) -> list[Share]:
-    """Rename the shares of tools to the names on the pages, and merge shares with the same name."""
-    found: dict[str, Share] = {}
+def _with_page_names(shares: Iterable[Share]) -> list[Share]:
+    """Return the numbers of each tool under the display name of the tool.
+
+    A `Share` has the numbers of one tool. If tools have the same display name, their numbers are
+    added up.
+    """
+    merged: dict[str, Share] = {}
     for share in shares:
         name = " + ".join(source_name(part) for part in share.name.split(" + "))
-        one = found.setdefault(name, Share(name))
-        one.conversations += share.conversations
-        one.messages += share.messages
-        one.tokens += share.tokens
-        one.cost_usd += share.cost_usd
-    return _ranked(found.values())
+        total = merged.setdefault(name, Share(name))
+        total.conversations += share.conversations
+        total.messages += share.messages
+        total.tokens += share.tokens
+        total.cost_usd += share.cost_usd
+    return _sort_by_size(merged.values())
 
 
-def _ranked(shares: Iterable[Share]) -> list[Share]:
+def _sort_by_size(shares: Iterable[Share]) -> list[Share]:
     return sorted(shares, key=lambda one: (-one.conversations, -one.messages, one.name))

@@ -13,26 +13,30 @@ from cortext.features.listing.conversation_list import ConversationList
 from cortext.tools.registry import display_name
 
 FRESH = 0.5
-"""Seconds for which the result of a scan of all files is used again."""
-_OTHERS = {AUR: "spawn", DOCUMENT: "programs"}
+"""Seconds for which the result of a scan is reused. A scan reads the list of all files."""
+_OTHER_SOURCES = {AUR: "spawn", DOCUMENT: "programs"}
 
 
 def source_name(tool: str) -> str:
-    """Return the display name of a tool for the web pages.
+    """Return the name that the pages show for the program that a conversation comes from.
 
-    Sessions of `cortext spawn` and of other programs also have a `tool`, with names of their own.
+    `tool` is the name of an AI tool, `AUR` for sessions of `cortext spawn`, or `DOCUMENT` for
+    sessions of other programs.
     """
-    return _OTHERS.get(tool) or display_name(tool)
+    return _OTHER_SOURCES.get(tool) or display_name(tool)
 
 
 def key_of(row: ConversationRow) -> str:
-    """Return the key that identifies a conversation in URLs. The key does not reveal its path."""
+    """Return the key that identifies a conversation in URLs.
+
+    The key is a hash, so it does not reveal the path of the conversation.
+    """
     text = "\0".join(row.identity).encode("utf-8", "surrogatepass")
     return hashlib.sha256(text).hexdigest()[:16]
 
 
 class ConversationLookup:
-    """The rows of all conversations of this machine. Thread-safe.
+    """The rows (list entries) of all conversations of this machine. Several threads may use it.
 
     Requests within `FRESH` seconds share one scan of the files.
     """
@@ -41,13 +45,13 @@ class ConversationLookup:
         self._lock = threading.Lock()
         self._rows: list[ConversationRow] = []
         self._by_key: dict[str, ConversationRow] = {}
-        self._looked = float("-inf")
+        self._scanned_at = float("-inf")
 
     def rows(self) -> list[ConversationRow]:
         """Return the rows of all conversations, the most recently active first."""
         with self._lock:
-            if time.monotonic() > self._looked + FRESH:
-                self._look()
+            if time.monotonic() > self._scanned_at + FRESH:
+                self._scan()
             return self._rows
 
     def row(self, key: str) -> ConversationRow:
@@ -60,12 +64,12 @@ class ConversationLookup:
             found = self._by_key.get(key)
         if found is None:
             missing = SessionNotFoundError(key)
-            missing.hint = "it was deleted, or moved to another folder: search for its title"
+            missing.hint = "it was deleted or moved to another folder; search for its title"
             raise missing
         return found
 
-    def _look(self) -> None:
+    def _scan(self) -> None:
         conversations = ConversationList(paths.workspace_root(), everywhere=True)
         self._rows = conversations.list(capture=True).rows
         self._by_key = {key_of(row): row for row in self._rows}
-        self._looked = time.monotonic()
+        self._scanned_at = time.monotonic()

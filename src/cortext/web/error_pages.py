@@ -1,4 +1,4 @@
-"""Error pages of the web pages: one sentence about the error, and what the user can do."""
+"""Error pages: one sentence about the error, and a hint on what the user can do."""
 
 from __future__ import annotations
 
@@ -22,17 +22,20 @@ _log = logging.getLogger("cortext.web")
 def refused(request: Ask, error: CortextError) -> Response[Any]:
     """Return the error page for a CortextError that a handler raised."""
     if isinstance(error, SessionStorageError) and not isinstance(error, SessionNotFoundError):
-        return _of_store(request, error)
+        return _storage_error_page(request, error)
     status = 404 if isinstance(error, SessionNotFoundError) else 400
     return _page(request, status, str(error), error.hint)
 
 
-def _of_store(request: Ask, error: SessionStorageError) -> Response[Any]:
-    """Return the error page for a storage error. Only the user of this machine sees all details."""
-    found = problem_responses.problem_of(error)
+def _storage_error_page(request: Ask, error: SessionStorageError) -> Response[Any]:
+    """Return the error page for a storage error.
+
+    Only the user of this machine sees the details, which may contain paths.
+    """
+    problem = problem_responses.problem_of(error)
     if is_person(request):
-        return _page(request, found.status, str(error), error.hint)
-    return _page(request, found.status, f"{found.title}: {found.detail}", "try again in a while")
+        return _page(request, problem.status, str(error), error.hint)
+    return _page(request, problem.status, f"{problem.title}: {problem.detail}", "try again later")
 
 
 def odd(request: Ask, error: Exception) -> Response[Any]:
@@ -46,14 +49,14 @@ def odd(request: Ask, error: Exception) -> Response[Any]:
         return stranger(request)
     status = error.status_code if isinstance(error, HTTPException) else 500
     if status >= 500:
-        _log.error("an error that nobody foresaw", exc_info=error)
-    found = problem_responses.problem_of_status(status, getattr(error, "detail", ""), None)
+        _log.error("an unexpected error", exc_info=error)
+    problem = problem_responses.problem_of_status(status, getattr(error, "detail", ""), None)
     if prefers_html(request.headers.get("accept", "")):
-        hint = "" if status < 500 else "the terminal in which `cortext web` runs says more"
-        return _page(request, found.status, f"{found.title}.", hint)
-    data = problem_responses.encode(found)
+        hint = "" if status < 500 else "see the terminal in which `cortext web` runs"
+        return _page(request, problem.status, f"{problem.title}.", hint)
+    data = problem_responses.encode(problem)
     return Response(
-        data, status_code=found.status, media_type=problem_responses.MEDIA_TYPE, headers=HEADERS
+        data, status_code=problem.status, media_type=problem_responses.MEDIA_TYPE, headers=HEADERS
     )
 
 

@@ -1,4 +1,4 @@
-"""A conversation as a file to download, as `cortext export` writes it."""
+"""Download of a conversation as a file, in the formats of `cortext export`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from litestar import Response
 
 from cortext.errors import CortextError
 from cortext.features.transfer.export import FORMATS
-from cortext.formats.exports.export_codec import encode
+from cortext.formats.exports.export_formats import encode
 from cortext.model.session import Session
 from cortext.web.templating import HEADERS
 
@@ -19,7 +19,7 @@ def check_format(format: str) -> None:
     """Raise CortextError if `format` is not one of the formats of `cortext export`."""
     if format not in FORMATS:
         raise CortextError(
-            f"{format[:20]!r} is no format of an export", hint=f"there are {', '.join(FORMATS)}"
+            f"unknown export format {format[:20]!r}", hint=f"use one of {', '.join(FORMATS)}"
         )
 
 

@@ -9,11 +9,12 @@ from urllib.parse import urlencode
 
 from cortext.catalog.row import AUR, SPAWN, ConversationRow, name_of_tool
 from cortext.features.listing.conversation_list import ListFilter, filter_rows
+from cortext.features.listing.project_names import project_names
 from cortext.features.listing.time_ranges import Span, date_range
 from cortext.web.conversation_lookup import source_name
 
-_LONGEST = 400
-_SAME = {"paused": ("paused", "interrupted"), "interrupted": ("paused", "interrupted")}
+_MAX_LENGTH = 400
+_SAME_STATUSES = {"paused": ("paused", "interrupted"), "interrupted": ("paused", "interrupted")}
 WHENS = {
     "today": "Today",
     "past week": "Past week",
@@ -25,8 +26,8 @@ WHENS = {
 class FilterOption(NamedTuple):
     """An option of a filter on the list page.
 
-    `name` is the text that the user sees. `number` is the number of conversations with this value,
-    None if it is not counted.
+    `name` is the text that the user sees. `number` is the number of conversations with this value;
+    None means that they are not counted.
     """
 
     value: str
@@ -35,9 +36,10 @@ class FilterOption(NamedTuple):
 
 
 class ListRequest(NamedTuple):
-    """The search words `q`, the filters and the page number that the URL of a list contains.
+    """The query parameters of the list page: search words `q`, filters and page number.
 
-    A filter of "" allows any value. `page` counts from 1.
+    A filter of "" allows any value. `project` is the path of a folder, and `branch` is a git
+    branch. `page` counts from 1.
     """
 
     q: str = ""
@@ -46,15 +48,17 @@ class ListRequest(NamedTuple):
     status: str = ""
     tag: str = ""
     when: str = ""
+    project: str = ""
+    branch: str = ""
     page: int = 1
 
     @classmethod
     def of(cls, given: Mapping[str, str]) -> ListRequest:
-        """Return the request for the query parameters of a URL.
+        """Create a request from the query parameters of a URL.
 
-        Unknown parameters are ignored, and a `page` that is not valid becomes 1.
+        Unknown parameters are ignored. An invalid `page` becomes 1.
         """
-        texts = {name: given.get(name, "")[:_LONGEST].strip() for name in cls._fields[:-1]}
+        texts = {name: given.get(name, "")[:_MAX_LENGTH].strip() for name in cls._fields[:-1]}
         texts["tool"] = name_of_tool(texts["tool"])
         page = given.get("page", "")
         is_number = page.isascii() and page.isdecimal() and len(page) < 7
@@ -62,7 +66,17 @@ class ListRequest(NamedTuple):
 
     @property
     def is_filtered(self) -> bool:
-        return any((self.kind, self.tool, self.status, self.tag, self.when))
+        """Whether a filter is set. The search words and the page number are not filters."""
+        filters = (
+            self.kind,
+            self.tool,
+            self.status,
+            self.tag,
+            self.when,
+            self.project,
+            self.branch,
+        )
+        return any(filters)
 
     @property
     def span(self) -> Span:
@@ -74,20 +88,25 @@ class ListRequest(NamedTuple):
 
     @property
     def wanted(self) -> ListFilter:
-        """The filters that `filter_rows` applies: type, tag, tool and start of the time span.
+        """The filters that `filter_rows` applies: all but the status and the end of the time span.
 
         The method `filter` applies the status and the end of the time span.
         """
         tags = [self.tag] if self.tag else []
         tool = AUR if self.tool == SPAWN else self.tool
         return ListFilter(
-            kind=self.kind or None, tags=tags, tool=tool or None, since=self.span.since
+            kind=self.kind or None,
+            tags=tags,
+            tool=tool or None,
+            since=self.span.since,
+            folder=self.project,
+            branch=self.branch,
         )
 
     def filter(self, rows: Sequence[ConversationRow]) -> list[ConversationRow]:
         """Return the rows that match all filters of this request. Ignore the search words."""
         rows = filter_rows(list(rows), self.wanted)
-        until, statuses = self.span.until, _SAME.get(self.status, (self.status,))
+        until, statuses = self.span.until, _SAME_STATUSES.get(self.status, (self.status,))
         return [
             row
             for row in rows
@@ -96,9 +115,9 @@ class ListRequest(NamedTuple):
         ]
 
     def address(self, **changes: str | int) -> str:
-        """Return the URL of the list with the values of this request and some `changes`.
+        """Return the URL of the list page for this request with the parameters in `changes`.
 
-        The URL leads to the first page, unless `changes` contains `page`.
+        The URL leads to the first page of the list, unless `changes` contains `page`.
         """
         asked = self._replace(**{"page": 1, **changes})
         given = {name: value for name, value in asked._asdict().items() if value not in ("", 1)}
@@ -108,28 +127,36 @@ class ListRequest(NamedTuple):
 def choices(rows: Sequence[ConversationRow], asked: ListRequest) -> dict[str, list[FilterOption]]:
     """Return the options that each filter of the list page offers, by the name of the filter.
 
-    The options are the values in the rows, the most common first, and the value that is chosen now.
+    The options are the values that occur in the rows, the most common first. The value that the
+    user has chosen is always an option.
     """
+    names = project_names(row.folder for row in rows)
     whens = [FilterOption(value, name) for value, name in WHENS.items()]
     if asked.when and asked.when not in WHENS:
         whens.append(FilterOption(asked.when, asked.when))
     return {
-        "kind": _counted((row.kind for row in rows), asked.kind),
-        "tool": _counted((tool for row in rows for tool in row.tool_names), asked.tool, _name),
-        "status": _counted((row.status for row in rows), asked.status),
-        "tag": _counted((tag for row in rows for tag in row.tags), asked.tag),
+        "kind": _count_options((row.kind for row in rows), asked.kind),
+        "tool": _count_options(
+            (tool for row in rows for tool in row.tool_names), asked.tool, _name
+        ),
+        "status": _count_options((row.status for row in rows), asked.status),
+        "tag": _count_options((tag for row in rows for tag in row.tags), asked.tag),
         "when": whens,
+        "project": _count_options(
+            (row.folder for row in rows), asked.project, lambda path: names.get(path) or path
+        ),
+        "branch": _count_options((row.branch for row in rows), asked.branch),
     }
 
 
-def _counted(
+def _count_options(
     values: Iterable[str], chosen: str, name: Callable[[str], str] = str
 ) -> list[FilterOption]:
     counts = Counter(value for value in values if value)
-    found = [FilterOption(value, name(value), count) for value, count in counts.most_common(100)]
-    if chosen and chosen not in {choice.value for choice in found}:
-        found.append(FilterOption(chosen, name(chosen), counts[chosen]))
-    return found
+    options = [FilterOption(value, name(value), count) for value, count in counts.most_common(100)]
+    if chosen and chosen not in {choice.value for choice in options}:
+        options.append(FilterOption(chosen, name(chosen), counts[chosen]))
+    return options
 
 
 def _name(tool: str) -> str:

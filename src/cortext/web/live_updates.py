@@ -1,4 +1,4 @@
-"""Server-sent events that report to an open web page that its conversation has changed."""
+"""Server-sent events that tell an open web page when its conversation changes."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any
 
 from cortext.errors import CortextError
 from cortext.model import json_codec
-from cortext.web.open_conversation import OpenConversation
+from cortext.web.viewed_conversation import OpenConversation
 
 LOOK = 0.5
 """Seconds between two checks of the conversation's files."""
-ALIVE = 15.0
-"""Seconds without an event after which the event `alive` is sent, to notice closed connections."""
+ALIVE_INTERVAL = 15.0
+"""Seconds of silence after which the event `alive` is sent, to detect closed connections."""
 
 
-class Ending:
+class ShutdownFlag:
     """A flag that the server sets when it stops. Event streams then end."""
 
     def __init__(self) -> None:
@@ -25,28 +25,29 @@ class Ending:
 
 
 async def follow(
-    opened: OpenConversation, seen: str, ending: Ending
+    opened: OpenConversation, seen: str, ending: ShutdownFlag
 ) -> AsyncGenerator[dict[str, Any]]:
     """Yield the event `grown` whenever a conversation changes, until the server stops.
 
-    `seen` is the version of the conversation that the page shows; a different version is also a
-    change. The event contains the number of messages, the first message that looks different and
-    the new version. Yield `gone` and stop if the conversation can no longer be read.
+    `seen` is the version of the conversation that the page shows. If `seen` is out of date, yield
+    an event at once. The event contains the number of messages, the number of the first turn (shown
+    message) that changed, and the new version. Yield `gone` and stop if the conversation can no
+    longer be read.
     """
-    said = time.monotonic()
+    last_event = time.monotonic()
     while not ending.is_near:
         try:
             await asyncio.to_thread(opened.look)
         except (CortextError, OSError):
             yield {"event": "gone", "data": "{}"}
             return
-        now = opened.version
-        first = None if now == seen else opened.changed_since(seen)
+        version = opened.version
+        first = None if version == seen else opened.changed_since(seen)
         if first is not None:
-            facts = {"total": opened.turns.total, "from": first, "version": now}
-            yield {"event": "grown", "id": now, "data": json_codec.encode(facts).decode()}
-            seen, said = now, time.monotonic()
-        elif time.monotonic() > said + ALIVE:
+            facts = {"total": opened.turns.total, "from": first, "version": version}
+            yield {"event": "grown", "id": version, "data": json_codec.encode(facts).decode()}
+            seen, last_event = version, time.monotonic()
+        elif time.monotonic() > last_event + ALIVE_INTERVAL:
             yield {"event": "alive", "data": "{}"}
-            said = time.monotonic()
+            last_event = time.monotonic()
         await asyncio.sleep(LOOK)

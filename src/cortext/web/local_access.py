@@ -1,7 +1,8 @@
 """Access checks of `cortext web`, which only the user of this machine may use.
 
-The `Host` header must name this server, and the `Origin` header, if there is one, must do the same.
-For this reason a page of another site can neither pretend to be this host nor read a response.
+The `Host` header must name this server. If there is an `Origin` header, it must name this server
+too. These checks stop a page of another site from pretending to be this host, and from reading a
+response.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from litestar.types import ASGIApp, Receive, Scope, Send
 
 LOOPBACK = "127.0.0.1"
-_USED = "This link is not good any more: take the newest one."
+_INVALID_LINK = "This link is no longer valid. Use the newest link."
 
 
 def cookie_name(port: int) -> str:
@@ -30,12 +31,12 @@ def cookie_name(port: int) -> str:
     return f"cortext-{port}"
 
 
-class Door:
+class LocalAccess:
     """An ASGI application that checks each request before it passes the request to `app`.
 
     A user signs in with a link that contains `token` or a ticket. `token` is valid as long as the
-    server runs. A ticket, made by `ticket()`, is valid once. Use a ticket where other users can see
-    the link, as in the arguments of a browser process.
+    server runs. `ticket()` returns a new ticket, which is valid once. Use a ticket where other
+    users of this machine can see the link, such as in the arguments of a browser process.
     """
 
     def __init__(self, app: ASGIApp, *, port: int, token: str) -> None:
@@ -56,37 +57,39 @@ class Door:
             await self._app(scope, receive, send)
             return
         if kind != "http":
-            await send({"type": "websocket.close", "code": 1008, "reason": "there are none here"})
+            await send({"type": "websocket.close", "code": 1008, "reason": "no WebSockets here"})
             return
         headers = {name.lower(): value.decode("latin-1") for name, value in scope["headers"]}
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         given = dict(query).get(PARAMETER)
-        if not self._is_ours(headers):
-            await send_answer(send, refused(403, "Only this machine may ask, under its own name."))
-        elif given is not None and self._takes(given):
-            kept = [(name, value) for name, value in query if name != PARAMETER]
+        if not self._is_to_this_server(headers):
+            await send_answer(
+                send, refused(403, "Only this machine may open these pages, at their own address.")
+            )
+        elif given is not None and self._accepts(given):
+            rest = [(name, value) for name, value in query if name != PARAMETER]
             cookie = f"{self._cookie}={self._session}"
-            await send_answer(send, entered(scope["path"], kept, cookie))
-        elif given is not None and not self._knows(headers):
-            await send_answer(send, refused(401, _USED))
+            await send_answer(send, entered(scope["path"], rest, cookie))
+        elif given is not None and not self._is_signed_in(headers):
+            await send_answer(send, refused(401, _INVALID_LINK))
         else:
-            found: Any = scope
-            found[OWNER] = "" if self._knows(headers) else None
+            state: Any = scope
+            state[OWNER] = "" if self._is_signed_in(headers) else None
             await self._app(scope, receive, send)
 
-    def _is_ours(self, headers: dict[bytes, str]) -> bool:
+    def _is_to_this_server(self, headers: dict[bytes, str]) -> bool:
         origin = headers.get(b"origin")
         if headers.get(b"host") not in self._hosts:
             return False
         return origin is None or origin.removeprefix("http://") in self._hosts
 
-    def _takes(self, given: str) -> bool:
+    def _accepts(self, given: str) -> bool:
         if given in self._tickets:
             self._tickets.discard(given)
             return True
         return hmac.compare_digest(given.encode(), self._token.encode())
 
-    def _knows(self, headers: dict[bytes, str]) -> bool:
+    def _is_signed_in(self, headers: dict[bytes, str]) -> bool:
         value = cookie_of(headers.get(b"cookie", ""), self._cookie)
         return hmac.compare_digest(value.encode(), self._session.encode())
 

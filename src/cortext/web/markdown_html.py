@@ -16,22 +16,22 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from markupsafe import Markup
 
-from cortext.formats.exports.markdown_parser import DEEPEST, parse
+from cortext.formats.exports.safe_markdown import DEEPEST, parse
 from cortext.formats.exports.visible_text import LONGEST_MARKDOWN, visible
 
-_LIVE = ("http://", "https://", "mailto:")
+_ALLOWED_LINKS = ("http://", "https://", "mailto:")
 _SCHEME = re.compile(r"[^/?#]*:")
-_ALIGNED = {"text-align:right": "right", "text-align:center": "center"}
+_ALIGNMENTS = {"text-align:right": "right", "text-align:center": "center"}
 _LONGEST_CODE = 30_000
 """The largest code block that gets colours, in characters."""
-_LONGEST_RARE = 2_000
-"""The same limit for languages that are not in `_TRIED`, in characters.
+_LONGEST_UNTESTED = 2_000
+"""The largest code block that gets colours in a language outside `_TESTED_LANGUAGES`.
 
-Their colouring rules were not tested with hostile text, and some rules take quadratic time.
+The colouring rules of these languages were not tested with hostile text. Some take quadratic time.
 """
-_EMPTY = re.compile(r"\s{300}")
-"""Long whitespace, for which the rules of C, Java, Python and others take quadratic time."""
-_TRIED = frozenset(
+_LONG_SPACE = re.compile(r"\s{300}")
+"""Long whitespace. The colouring rules of C, Java, Python and others take quadratic time on it."""
+_TESTED_LANGUAGES = frozenset(
     ("bash", "c", "console", "cpp", "css", "diff", "go", "html", "ini", "java", "javascript", "js",
      "json", "jsx", "kotlin", "markdown", "md", "php", "py", "python", "rb", "rs", "ruby", "rust",
      "sh", "shell", "sql", "swift", "toml", "ts", "tsx", "typescript", "xml", "yaml", "yml", "zsh")
@@ -42,19 +42,20 @@ def render(text: str, *, breaks: bool = False) -> Markup:
     """Return the markdown of a message as HTML.
 
     Text that is too long or too complex for the parser is returned unformatted. With `breaks`,
-    every line break in the text is a line break in the HTML. Set `breaks` for messages of users:
-    agents wrap their lines, and users do not.
+    every line break in the text becomes a line break in the HTML. Use `breaks` for messages of
+    users, because users type line breaks on purpose. Do not use it for messages of agents, because
+    agents also break a line when it becomes too long.
     """
     parser = _parser(breaks)
     tokens = parse(parser, visible(text)) if len(text) <= LONGEST_MARKDOWN else None
     if tokens is None:
-        return as_it_is(text)
-    tokens = _adapted(tokens)
-    # Clean the result again, because an HTML entity may represent a hidden character.
+        return render_plain(text)
+    tokens = _adapt(tokens)
+    # Clean the HTML again, because the parser may turn an HTML entity into a hidden character.
     return Markup(visible(parser.renderer.render(tokens, parser.options, {})))  # noqa: S704
 
 
-def as_it_is(text: str) -> Markup:
+def render_plain(text: str) -> Markup:
     return Markup('<pre class="plain" dir="auto">{}</pre>').format(visible(text))
 
 
@@ -70,8 +71,8 @@ def coloured(text: str, language: str) -> str:
     )
     from pygments.util import ClassNotFound
 
-    most = _LONGEST_CODE if language.lower() in _TRIED else _LONGEST_RARE
-    if not language or len(text) > most or _EMPTY.search(text):
+    most = _LONGEST_CODE if language.lower() in _TESTED_LANGUAGES else _LONGEST_UNTESTED
+    if not language or len(text) > most or _LONG_SPACE.search(text):
         return escape(text)
     try:
         lexer = get_lexer_by_name(language, stripnl=False, ensurenl=False)
@@ -93,45 +94,46 @@ def _highlight(text: str, language: str, _attributes: str) -> str:
 
 
 def _may_be_link(url: str) -> bool:
-    """Return whether the parser accepts a URL as a link.
+    """Return whether a URL is allowed in a link.
 
-    The parser accepts relative URLs, which `_adapted` later disables.
+    A relative URL is allowed here, and `_adapt` later shows its link as text.
     """
-    return url.lower().startswith(_LIVE) or not _SCHEME.match(url)
+    return url.lower().startswith(_ALLOWED_LINKS) or not _SCHEME.match(url)
 
 
-def _adapted(tokens: Sequence[Token]) -> list[Token]:
-    """Return the markdown tokens with images as links, relative links as text, and no `style`.
+def _adapt(tokens: Sequence[Token]) -> list[Token]:
+    """Return the tokens of a parsed text in a form that is safe for the pages.
 
-    The Content-Security-Policy of the pages forbids `style`.
+    Images become links, and relative links become text. `style` attributes are removed, because the
+    Content-Security-Policy of the pages forbids them.
     """
-    found: list[Token] = []
-    dead: list[bool] = []
+    adapted: list[Token] = []
+    disabled: list[bool] = []
     for token in tokens:
         if token.type == "image":
-            found += _image(token)
+            adapted += _image(token)
             continue
         if token.type == "link_open":
-            dead.append(_open(token))
-        elif token.type == "link_close" and dead.pop():
+            disabled.append(_open_link(token))
+        elif token.type == "link_close" and disabled.pop():
             token.tag = "span"
         if "style" in token.attrs:
-            side = _ALIGNED.get(str(token.attrs.pop("style")))
+            side = _ALIGNMENTS.get(str(token.attrs.pop("style")))
             if side:
                 token.attrSet("class", side)
         if token.children:
-            token.children = _adapted(token.children)
-        found.append(token)
-    return found
+            token.children = _adapt(token.children)
+        adapted.append(token)
+    return adapted
 
 
-def _open(link: Token) -> bool:
-    """Prepare the opening token of a link, and return whether the link was disabled.
+def _open_link(link: Token) -> bool:
+    """Disable a link that does not lead to a web page or a mail address.
 
-    Every link is disabled that does not lead to a web page or a mail address.
+    `link` is the opening token of the link. Return True if the link was disabled.
     """
     target = str(link.attrs.get("href") or "")
-    if target.lower().startswith(_LIVE):
+    if target.lower().startswith(_ALLOWED_LINKS):
         link.attrSet("rel", "noopener noreferrer nofollow")
         link.attrSet("target", "_blank")
         return False
@@ -143,7 +145,7 @@ def _open(link: Token) -> bool:
 def _image(image: Token) -> list[Token]:
     opening, closing = Token("link_open", "a", 1), Token("link_close", "a", -1)
     opening.attrs = {"href": str(image.attrs.get("src") or ""), "class": "image"}
-    if _open(opening):
+    if _open_link(opening):
         closing.tag = "span"
     text = Token("text", "", 0)
     text.content = f"image: {image.content}" if image.content else "image"

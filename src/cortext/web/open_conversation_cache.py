@@ -9,19 +9,19 @@ from weakref import WeakValueDictionary
 from cortext.catalog.row import ConversationRow
 from cortext.durability.read_files import read_file
 from cortext.stores.workspace_layout import document_in
-from cortext.web.open_conversation import OpenConversation
+from cortext.web.viewed_conversation import OpenConversation
 
-_MOST = 4
-"""The number of conversations in the cache, in addition to those that an open page follows."""
+_CACHE_SIZE = 4
+"""The number of cached conversations. Conversations that a page follows do not count."""
 
 
-class Desk:
-    """A cache that opens conversations for web pages. Thread-safe."""
+class OpenConversationCache:
+    """A cache of the conversations that web pages show. Several threads may use one cache."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._open: WeakValueDictionary[tuple[str, str], OpenConversation] = WeakValueDictionary()
-        self._kept: OrderedDict[tuple[str, str], OpenConversation] = OrderedDict()
+        self._recent: OrderedDict[tuple[str, str], OpenConversation] = OrderedDict()
 
     def open(self, row: ConversationRow) -> OpenConversation:
         """Return the conversation of a row in its current state, from the cache if possible.
@@ -29,25 +29,25 @@ class Desk:
         Raise SessionNotFoundError if the conversation does not exist.
         """
         with self._lock:
-            found = self._open.get(row.identity)
-        if found is None or (row.status and not found.has_session):
+            opened = self._open.get(row.identity)
+        if opened is None or (row.status and not opened.has_session):
             # Read without the lock, so that a long conversation does not delay others.
             made = OpenConversation(row)
             with self._lock:
                 other = self._open.get(row.identity)
-                found = made if other is found or other is None else other
-                self._open[row.identity] = found
+                opened = made if other is opened or other is None else other
+                self._open[row.identity] = opened
         else:
-            found.look(row)
-        self._keep(found)
-        return found
+            opened.look(row)
+        self._remember(opened)
+        return opened
 
-    def _keep(self, opened: OpenConversation) -> None:
+    def _remember(self, opened: OpenConversation) -> None:
         with self._lock:
-            self._kept[opened.row.identity] = opened
-            self._kept.move_to_end(opened.row.identity)
-            while len(self._kept) > _MOST:
-                self._kept.popitem(last=False)
+            self._recent[opened.row.identity] = opened
+            self._recent.move_to_end(opened.row.identity)
+            while len(self._recent) > _CACHE_SIZE:
+                self._recent.popitem(last=False)
 
 
 def document_of(row: ConversationRow) -> str:

@@ -19,46 +19,46 @@ from litestar.response import ServerSentEvent
 from cortext import clock
 from cortext.catalog.row import DOCUMENT, ConversationRow
 from cortext.errors import CortextError, SessionNotFoundError
-from cortext.features.listing.conversation_names import reopens
+from cortext.features.listing.unique_names import reopens
 from cortext.features.transfer.export import FORMATS
 from cortext.service.http.mount_path import base_of
-from cortext.web import charts_page
+from cortext.web import chart_geometry
 from cortext.web.chart_counts import Counting
 from cortext.web.conversation_lookup import ConversationLookup
-from cortext.web.conversation_page import Turns
+from cortext.web.conversation_turns import Turns
 from cortext.web.error_pages import refused
 from cortext.web.export_download import as_file, check_format
 from cortext.web.list_page import browse, card, search
 from cortext.web.list_request import ListRequest, choices
-from cortext.web.live_updates import Ending, follow
-from cortext.web.open_conversation_cache import Desk, document_of
-from cortext.web.page_access import only_who_may, to_kept
+from cortext.web.live_updates import ShutdownFlag, follow
+from cortext.web.open_conversation_cache import OpenConversationCache, document_of
+from cortext.web.page_access import check_access, redirect_to_store
 from cortext.web.store_pages.store_router import (
-    find_kept,
     kept,
-    kept_events,
-    kept_export,
     kept_one,
-    kept_one_events,
+    search_store,
+    store_conversation_events,
+    store_export,
+    store_list_events,
 )
 from cortext.web.templating import ASSETS, HEADERS, TYPES, common, page
 
 WINDOW = 40
-"""The number of messages that a page shows at first, and that are added when the user scrolls."""
-_MOST = 200
-_REQUESTS = 200
+"""The number of messages on a new page. Scrolling adds the same number of messages."""
+_MAX_MESSAGES = 200
+_MAX_REQUESTS = 200
 _NUMBER = re.compile(r"[0-9]{1,9}", re.ASCII)
 
 Ask = Request[Any, Any, Any]
 Key = FromPath[str]
-ShelfHere = NamedDependency[ConversationLookup]
-DeskHere = NamedDependency[Desk]
-CountingHere = NamedDependency[Counting]
-EndingHere = NamedDependency[Ending]
+LookupDependency = NamedDependency[ConversationLookup]
+CacheDependency = NamedDependency[OpenConversationCache]
+CountsDependency = NamedDependency[Counting]
+EndingHere = NamedDependency[ShutdownFlag]
 
 
 def pages_router(
-    ending: Ending | None = None, *, machine: bool = False, serving: bool = False
+    ending: ShutdownFlag | None = None, *, machine: bool = False, serving: bool = False
 ) -> Router:
     """Return the litestar router of the web pages.
 
@@ -70,14 +70,19 @@ def pages_router(
         serving: Whether to add the pages of the conversations in the store of the application.
             Each client sees only its own.
     """
-    shelf, desk, counting, end = ConversationLookup(), Desk(), Counting(), ending or Ending()
+    shelf, desk, counting, end = (
+        ConversationLookup(),
+        OpenConversationCache(),
+        Counting(),
+        ending or ShutdownFlag(),
+    )
     handlers = [asset_file]
     if machine:
         handlers += [conversations, one, window, events, text, export, chart_page]
     else:
         handlers += [home]
     if serving:
-        handlers += [kept, kept_one, kept_events, kept_one_events, kept_export]
+        handlers += [kept, kept_one, store_list_events, store_conversation_events, store_export]
     return Router(
         path="/",
         route_handlers=handlers,
@@ -87,7 +92,7 @@ def pages_router(
             "counting": Provide(lambda: counting, sync_to_thread=False),
             "ending": Provide(lambda: end, sync_to_thread=False),
         },
-        before_request=only_who_may,
+        before_request=check_access,
         exception_handlers={CortextError: refused},
         include_in_schema=False,
     )
@@ -95,45 +100,45 @@ def pages_router(
 
 @get("/", sync_to_thread=False)
 def home(request: Ask) -> Response[Any]:
-    """Redirect to the list of the service, if the pages of this machine are not served."""
-    return to_kept(request)
+    """Redirect to the list of the store, in an application without the pages of this machine."""
+    return redirect_to_store(request)
 
 
 @get("/")
-async def conversations(request: Ask, shelf: ShelfHere) -> Response[Any]:
+async def conversations(request: Ask, shelf: LookupDependency) -> Response[Any]:
     """Show the list of this machine's conversations, or the results of a search.
 
     A search without filters also finds conversations in the store of a service, if there is one.
     """
     asked = ListRequest.of(request.query_params)
-    listing = asyncio.to_thread(_listed, asked, shelf)
+    listing = asyncio.to_thread(_list_values, asked, shelf)
     if asked.q and asked.page == 1 and not asked.is_filtered and "owned" in request.app.state:
-        made, beside = await asyncio.gather(listing, find_kept(request, asked.q))
+        values, in_store = await asyncio.gather(listing, search_store(request, asked.q))
     else:
-        made, beside = await listing, None
-    return page("list.html", **common(request), asked=asked, beside=beside, **made)
+        values, in_store = await listing, None
+    return page("list.html", **common(request), asked=asked, beside=in_store, **values)
 
 
-def _listed(asked: ListRequest, shelf: ConversationLookup) -> dict[str, Any]:
+def _list_values(asked: ListRequest, shelf: ConversationLookup) -> dict[str, Any]:
     rows = shelf.rows()
     found = search(asked) if asked.q else browse(rows, asked)
     return {"page": found, "choices": choices(rows, asked), "all": len(rows)}
 
 
 @get("/c/{key:str}", sync_to_thread=True)
-def one(request: Ask, key: Key, shelf: ShelfHere, desk: DeskHere) -> Response[Any]:
-    """Show a part of one conversation, `WINDOW` messages long.
+def one(request: Ask, key: Key, shelf: LookupDependency, desk: CacheDependency) -> Response[Any]:
+    """Show `WINDOW` messages of one conversation.
 
-    The part contains the message with the number `at` in the URL. Without `at`, show the end of an
-    active conversation, and the beginning of any other.
+    The query parameter `at` is the number of a message to show. Without `at`, show the end of an
+    active conversation, and the beginning of any other conversation.
     """
     opened = desk.open(shelf.row(key))
-    # Read the version before the messages, so that a change in between is reported to the page.
+    # Read the version before the messages, so that a change meanwhile is reported to the page.
     version, turns = opened.version, opened.turns
     total = turns.total
     at = _number(request, "at", total if opened.row.status == "active" else 1)
     at = max(min(at, total), 1)
-    first = _begin(turns, at)
+    first = _window_start(turns, at)
     last = min(first + WINDOW - 1, total)
     return page(
         "conversation.html",
@@ -147,7 +152,7 @@ def one(request: Ask, key: Key, shelf: ShelfHere, desk: DeskHere) -> Response[An
         first=first,
         last=last,
         at=at,
-        requests=turns.requests(at, _REQUESTS),
+        requests=turns.requests(at, _MAX_REQUESTS),
         resume=resume_command(opened.row),
         formats=FORMATS,
         key=key,
@@ -155,7 +160,7 @@ def one(request: Ask, key: Key, shelf: ShelfHere, desk: DeskHere) -> Response[An
 
 
 @get("/c/{key:str}/messages", sync_to_thread=True)
-def window(request: Ask, key: Key, shelf: ShelfHere, desk: DeskHere) -> Response[Any]:
+def window(request: Ask, key: Key, shelf: LookupDependency, desk: CacheDependency) -> Response[Any]:
     """Return more messages of a conversation, as HTML that a script inserts into the page.
 
     The query parameters `from` and `to` are the numbers of the first and last message. With
@@ -165,17 +170,17 @@ def window(request: Ask, key: Key, shelf: ShelfHere, desk: DeskHere) -> Response
     turns = desk.open(shelf.row(key)).turns
     around = _number(request, "around", 0)
     first = _number(request, "from", 1)
-    first = max(_begin(turns, around) if around else first, 1)
-    last = min(_number(request, "to", first + WINDOW - 1), first + _MOST - 1, turns.total)
+    first = max(_window_start(turns, around) if around else first, 1)
+    last = min(_number(request, "to", first + WINDOW - 1), first + _MAX_MESSAGES - 1, turns.total)
     base = base_of(request.scope)
-    made = page("turns.html", turns=list(turns.window(first, last)), key=key, base=base)
-    made.headers |= {"X-First": str(first), "X-Last": str(last), "X-Total": str(turns.total)}
-    return made
+    response = page("turns.html", turns=list(turns.window(first, last)), key=key, base=base)
+    response.headers |= {"X-First": str(first), "X-Last": str(last), "X-Total": str(turns.total)}
+    return response
 
 
 @get("/c/{key:str}/events")
 async def events(
-    request: Ask, key: Key, shelf: ShelfHere, desk: DeskHere, ending: EndingHere
+    request: Ask, key: Key, shelf: LookupDependency, desk: CacheDependency, ending: EndingHere
 ) -> ServerSentEvent:
     """Send a server-sent event whenever the conversation changes.
 
@@ -188,7 +193,9 @@ async def events(
 
 
 @get("/c/{key:str}/text/{number:int}", sync_to_thread=True)
-def text(key: Key, number: FromPath[int], shelf: ShelfHere, desk: DeskHere) -> Response[bytes]:
+def text(
+    key: Key, number: FromPath[int], shelf: LookupDependency, desk: CacheDependency
+) -> Response[bytes]:
     """Return the full text of one message as plain text."""
     turns = desk.open(shelf.row(key)).turns
     if not 1 <= number <= turns.total:
@@ -198,7 +205,9 @@ def text(key: Key, number: FromPath[int], shelf: ShelfHere, desk: DeskHere) -> R
 
 
 @get("/c/{key:str}/export/{format:str}", sync_to_thread=True)
-def export(key: Key, format: FromPath[str], shelf: ShelfHere, desk: DeskHere) -> Response[bytes]:
+def export(
+    key: Key, format: FromPath[str], shelf: LookupDependency, desk: CacheDependency
+) -> Response[bytes]:
     """Return the conversation as a file, as `cortext export` writes it."""
     check_format(format)
     opened = desk.open(shelf.row(key))
@@ -206,7 +215,7 @@ def export(key: Key, format: FromPath[str], shelf: ShelfHere, desk: DeskHere) ->
 
 
 @get("/charts", sync_to_thread=True)
-def chart_page(request: Ask, shelf: ShelfHere, counting: CountingHere) -> Response[Any]:
+def chart_page(request: Ask, shelf: LookupDependency, counting: CountsDependency) -> Response[Any]:
     """Show charts of the activity: messages, times, tools, models and costs."""
     counted = counting.count(shelf.rows())
     hours = [f"{hour:02}" for hour in range(24)]
@@ -214,12 +223,12 @@ def chart_page(request: Ask, shelf: ShelfHere, counting: CountingHere) -> Respon
         "charts.html",
         **common(request),
         counted=counted,
-        calendar=charts_page.calendar(counted.days, clock.now().astimezone().date()),
-        tools=charts_page.bars(counted.tools),
-        types=charts_page.bars(counted.types),
-        tokens=charts_page.bars([one for one in counted.models if one.tokens], "tokens"),
-        hours=charts_page.columns(counted.hours, hours),
-        weekdays=charts_page.columns(counted.weekdays, charts_page.WEEKDAYS),
+        calendar=chart_geometry.calendar(counted.days, clock.now().astimezone().date()),
+        tools=chart_geometry.bars(counted.tools),
+        types=chart_geometry.bars(counted.types),
+        tokens=chart_geometry.bars([one for one in counted.models if one.tokens], "tokens"),
+        hours=chart_geometry.columns(counted.hours, hours),
+        weekdays=chart_geometry.columns(counted.weekdays, chart_geometry.WEEKDAYS),
     )
 
 
@@ -246,8 +255,8 @@ def resume_command(row: ConversationRow) -> str:
     return reopens(row, row.key if row.tool else row.address, shlex.quote)
 
 
-def _begin(turns: Turns, at: int) -> int:
-    """Return the number of the first message of the window that shows the message `at`."""
+def _window_start(turns: Turns, at: int) -> int:
+    """Return the number of the first message to show, so that the page shows the message `at`."""
     shown = turns.shown_in(min(at, turns.total))
     return max(min(shown - WINDOW // 4, turns.total - WINDOW + 1), 1)
 

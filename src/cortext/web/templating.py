@@ -35,7 +35,7 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 THEME = "cortext-theme"
-"""The name of the cookie for the theme, light or dark. Without it, the system's setting applies."""
+"""The name of the cookie for the theme, light or dark. The default is the setting of the system."""
 ROLES = {"user": "You", "assistant": "Agent", "tool": "Tool", "system": "System"}
 ASSETS = os.path.join(os.path.dirname(__file__), "assets")
 TYPES = {
@@ -75,8 +75,9 @@ def common(request: Request[Any, Any, Any]) -> dict[str, Any]:
 def is_person(request: Request[Any, Any, Any]) -> bool:
     """Return whether the request comes from the user of this machine, who may see all pages.
 
-    The result is False if the application does not serve the pages of this machine. In such an
-    application the owner "" is an ordinary client: any request through a proxy may have this owner.
+    The result is always False if the application does not serve the pages of this machine. In such
+    an application, the owner "" does not mean the user of this machine: any request through a proxy
+    may have this owner.
     """
     scope: Any = request.scope
     return scope.get(OWNER) == "" and bool(request.app.state.get("has_machine"))
@@ -93,13 +94,13 @@ def environment() -> Environment:
     )
     filters: dict[str, Any] = {
         "markdown": markdown_html.render,
-        "plain": markdown_html.as_it_is,
-        "shown": _shown,
-        "told": _told,
+        "plain": markdown_html.render_plain,
+        "shown": _one_line,
+        "told": _message_html,
         "short": short,
         "clock": _clock,
-        "stamp": _stamp,
-        "moment": _moment,
+        "stamp": _date_and_time,
+        "moment": _short_time,
     }
     made.filters.update(filters)  # pyright: ignore[reportUnknownMemberType]  untyped there
     names: dict[str, Any] = {"asset": asset, "roles": ROLES}
@@ -126,14 +127,14 @@ def short(number: float) -> str:
     return f"{number:,.0f}"
 
 
-def _shown(text: str) -> str:
-    """Return text on one line, with each hidden or text-reversing character replaced by U+FFFD."""
+def _one_line(text: str) -> str:
+    """Return text on one line. Characters that hide or reverse text are replaced by U+FFFD."""
     return clean(text, lines=False)
 
 
-def _told(text: str) -> Markup:
+def _message_html(text: str) -> Markup:
     """Return a message of cortext as HTML, with text in backticks as `<code>`."""
-    return Markup(with_code(_shown(text)))  # noqa: S704  `with_code` escapes it
+    return Markup(with_code(_one_line(text)))  # noqa: S704  `with_code` escapes it
 
 
 def _local(when: datetime) -> datetime:
@@ -147,11 +148,11 @@ def _clock(when: datetime) -> str:
     return f"{_local(when):%H:%M}"
 
 
-def _stamp(when: datetime) -> str:
+def _date_and_time(when: datetime) -> str:
     return f"{_local(when):%Y-%m-%d %H:%M}"
 
 
-def _moment(when: datetime) -> str:
+def _short_time(when: datetime) -> str:
     """Return a time in a short form such as "3 May 14:05", for the margin beside a message."""
-    found = _local(when)
-    return f"{found.day} {found:%b %H:%M}"
+    local = _local(when)
+    return f"{local.day} {local:%b %H:%M}"

@@ -19,19 +19,19 @@ from cortext.errors import CortextError
 from cortext.service.http.ownership import EveryOwner
 from cortext.service.stores.base import Conversations
 from cortext.web.error_pages import odd
-from cortext.web.live_updates import Ending
-from cortext.web.local_access import LOOPBACK, Door
+from cortext.web.live_updates import ShutdownFlag
+from cortext.web.local_access import LOOPBACK, LocalAccess
 from cortext.web.page_access import PARAMETER
 from cortext.web.router import pages_router
 
 PORT = 8642
-"""The default port. With a fixed port, an open page still works after a restart."""
+"""The default port. It is fixed, so that an open page still works after a restart."""
 
 Tell = Callable[[str, str], None]
 """A callback that gets two links to the pages: a permanent link and a one-time link.
 
-The permanent link is printed, and is valid as long as the server runs. The one-time link is passed
-to a browser as an argument, which other users of this machine can see.
+The permanent link is printed, and is valid as long as the server runs. The one-time link is for the
+arguments of a browser process, which other users of this machine can see.
 """
 
 
@@ -45,15 +45,16 @@ def serve(port: int | None, tell: Tell, store: Conversations | None = None) -> N
         port: The port; 0 means any free port. None means `PORT`, or any free port if `PORT` is in
             use.
         tell: A callback that shows the links to the user.
-        store: A store whose conversations are also shown, in addition to those of this machine.
+        store: A store whose conversations are shown in addition to the conversations of this
+            machine.
     """
-    ending = Ending()
+    ending = ShutdownFlag()
     with _listen(port) as listener:
         # Listen before `tell` reports the link, so that a browser can connect at once.
         listener.listen()
         number = listener.getsockname()[1]
         token = secrets.token_urlsafe(24)
-        door = Door(pages_app(ending, store), port=number, token=token)
+        door = LocalAccess(pages_app(ending, store), port=number, token=token)
         first = "" if store is None else "kept"
         link = f"http://{LOOPBACK}:{number}/{first}?{PARAMETER}="
         config = uvicorn.Config(
@@ -68,15 +69,15 @@ def serve(port: int | None, tell: Tell, store: Conversations | None = None) -> N
             server.run(sockets=[listener])
 
 
-def pages_app(ending: Ending | None = None, store: Conversations | None = None) -> Litestar:
-    """Return the litestar application of the web pages, without the access checks of `Door`.
+def pages_app(ending: ShutdownFlag | None = None, store: Conversations | None = None) -> Litestar:
+    """Return the litestar application of the web pages, without the access checks of `LocalAccess`.
 
     The application closes `store` when the server stops.
     """
-    kept = {} if store is None else {"owned": EveryOwner(store)}
+    stores = {} if store is None else {"owned": EveryOwner(store)}
     return Litestar(
         [pages_router(ending, machine=True, serving=store is not None)],
-        state=State({"has_machine": True, **kept}),
+        state=State({"has_machine": True, **stores}),
         on_shutdown=[] if store is None else [store.aclose],
         exception_handlers={HTTPException: odd, Exception: odd},
         openapi_config=None,
@@ -85,19 +86,22 @@ def pages_app(ending: Ending | None = None, store: Conversations | None = None) 
 
 
 class _Server(uvicorn.Server):
-    """A uvicorn server that ends event streams when it stops, so that it need not wait for them."""
+    """A uvicorn server that ends all open event streams when it stops.
 
-    def __init__(self, config: uvicorn.Config, ending: Ending) -> None:
+    An ordinary uvicorn server would wait until the streams end by themselves.
+    """
+
+    def __init__(self, config: uvicorn.Config, ending: ShutdownFlag) -> None:
         super().__init__(config)
         self._ending = ending
         self._is_interrupted = False
 
     @contextmanager
     def ending_on_interrupt(self) -> Generator[None]:
-        """Return a context in which Ctrl+C stops the server, even before the server runs.
+        """Return a context manager in which Ctrl+C stops the server, even before the server runs.
 
-        After Ctrl+C, raise KeyboardInterrupt at the end of the context. The signal handler does not
-        raise it, because an exception in a callback of the interpreter may be lost.
+        After Ctrl+C, raise KeyboardInterrupt at the end of the context. The signal handler itself
+        raises no exception, because an exception in a callback of the interpreter may be lost.
         """
         before = signal.signal(signal.SIGINT, self.handle_exit)
         try:
@@ -126,5 +130,5 @@ def _listen(port: int | None) -> socket.socket:
             reason = os.strerror(error.errno or 0).lower()
     raise CortextError(
         f"cannot listen on {LOOPBACK}:{port}: {reason}",
-        hint="`--port 0` takes any port that is free",
+        hint="`--port 0` uses any free port",
     )

@@ -11,7 +11,7 @@ from typing import Any, cast
 import msgspec
 
 from cortext import clock
-from cortext.formats.text_search.searchable_text import wording
+from cortext.formats.text_search.searchable_text import searchable_text_of
 from cortext.model.ids import derived_id
 from cortext.model.message import Role, SessionMessage
 from cortext.model.record_dicts import as_dict, iso
@@ -23,7 +23,7 @@ from cortext.tools.claude.records import (
     ContentBlock,
     TranscriptLine,
     said,
-    sort_out,
+    split_content,
     text_of,
 )
 
@@ -36,8 +36,8 @@ _NOTE = "[note of the tool]"
 def message_of(entry: Any) -> SessionMessage:
     """Return the message that stores an entry. Its `extra` holds the entry unchanged.
 
-    The id of the message is the uuid of the entry, so a store keeps an entry only once, however
-    often the SDK sends it. The id is new for an entry without a uuid.
+    The id of the message is the uuid of the entry. A store ignores a second message with the same
+    id, so the SDK may send an entry again. An entry without a uuid gets a new id.
     """
     entry = as_dict(entry)
     try:
@@ -53,9 +53,9 @@ def message_of(entry: Any) -> SessionMessage:
     content = line.content
     if content is None:
         return SessionMessage("system", "", **fields)
-    text, calls, results = sort_out(content)
+    text, calls, results = split_content(content)
     if results and not calls and not text:
-        return _result(results, fields)
+        return _result_message(results, fields)
     role: Role = "assistant" if line.type == "assistant" else "user"
     role, text = said(text, role)
     return SessionMessage(role, text, tool_calls=calls or None, **fields)
@@ -70,13 +70,13 @@ def entries_of(session: Session, session_id: str) -> list[dict[str, Any]]:
     entries: dict[str, dict[str, Any]] = {}
     last: str | None = None
     for message in session.messages:
-        own = message.extra.get(KEY)
-        if not isinstance(own, dict):
-            made = _made(session, session_id, message, last)
+        data = message.extra.get(KEY)
+        if not isinstance(data, dict):
+            made = _make_entry(session, session_id, message, last)
             if made is None:
                 continue
-            own = made
-        entry = cast("dict[str, Any]", own)
+            data = made
+        entry = cast("dict[str, Any]", data)
         entries.setdefault(message.id, entry)
         last = entry.get("uuid") or last
     return list(entries.values())
@@ -84,11 +84,11 @@ def entries_of(session: Session, session_id: str) -> list[dict[str, Any]]:
 
 def own_entries(messages: Iterable[SessionMessage]) -> list[dict[str, Any]]:
     """Return the entries that the SDK stored, without messages of other programs."""
-    found = [message.extra.get(KEY) for message in messages]
-    return [cast("dict[str, Any]", entry) for entry in found if isinstance(entry, dict)]
+    entries = [message.extra.get(KEY) for message in messages]
+    return [cast("dict[str, Any]", entry) for entry in entries if isinstance(entry, dict)]
 
 
-def _result(results: list[ContentBlock], fields: dict[str, Any]) -> SessionMessage:
+def _result_message(results: list[ContentBlock], fields: dict[str, Any]) -> SessionMessage:
     texts = [text_of(block.content) for block in results]
     failed = any(block.is_error for block in results)
     return SessionMessage(
@@ -100,22 +100,24 @@ def _result(results: list[ContentBlock], fields: dict[str, Any]) -> SessionMessa
     )
 
 
-def _made(
+def _make_entry(
     session: Session, session_id: str, message: SessionMessage, parent: str | None
 ) -> dict[str, Any] | None:
     """Return an entry for a message of another program, or None if the message has no text.
 
-    `parent` is the uuid of the entry before it. The new uuid is the same at each call, because
-    later entries refer to it.
+    `parent` is the uuid of the previous entry. The uuid of the new entry depends only on the
+    session and the message, because later entries refer to the uuid.
     """
     role = "user" if message.role in ("user", "system") else "assistant"
     text = {"tool": f"{_RESULT} {message.content}", "system": f"{_NOTE} {message.content}"}.get(
-        message.role, wording(message)
+        message.role, searchable_text_of(message)
     )
     if not text.strip() or (message.role in ("tool", "system") and not message.content.strip()):
         return None
     uuid = derived_id(session.id, message.id)
-    said_by = {"role": "user", "content": text} if role == "user" else _assistant(uuid, text)
+    content = (
+        {"role": "user", "content": text} if role == "user" else _assistant_message(uuid, text)
+    )
     return {
         "parentUuid": parent,
         "isSidechain": False,
@@ -123,13 +125,13 @@ def _made(
         "cwd": session.working_dir,
         "sessionId": session_id,
         "type": role,
-        "message": said_by,
+        "message": content,
         "uuid": uuid,
         "timestamp": iso(message.timestamp),
     }
 
 
-def _assistant(uuid: str, text: str) -> dict[str, Any]:
+def _assistant_message(uuid: str, text: str) -> dict[str, Any]:
     return {
         "id": f"{OURS}{uuid.replace('-', '')}",
         "type": "message",

@@ -26,9 +26,9 @@ with needs("google-adk"):
 KEY = "google_adk"
 """The key under which the `extra` of a record holds an ADK event."""
 PART = "part_of"
-"""The key of a reference in a record that shows only a part of an event.
+"""The key in the ADK data that marks a record with only a part of an event.
 
-The value is the id of the last record of the event, which holds the whole event.
+Its value is the id of the record that holds the whole event.
 """
 ASSISTANT = "assistant"
 """The author of an event that is made from an assistant message of another program."""
@@ -44,14 +44,14 @@ def raw_of(event: Event) -> bytes:
 
 
 def records_of(raw: bytes, id: str = "") -> list[SessionMessage]:
-    """Return the records that store an event. `raw` is the event as JSON.
+    """Convert an event to the records (stored messages) that store it. `raw` is the event as JSON.
 
-    The last record, which holds the event, gets the id `id`, or the id of the event if `id` is "".
+    The last record holds the whole event. Its id is `id`, or the id of the event if `id` is "".
     """
     data = cast("Json", json_codec.decode(raw))
     id = id or data["id"]
     when = datetime.fromtimestamp(data["timestamp"], UTC)
-    shown = _shown(data)
+    shown = _readable_records(data)
     part = {KEY: {PART: id}}
     return [
         *(
@@ -63,17 +63,18 @@ def records_of(raw: bytes, id: str = "") -> list[SessionMessage]:
 
 
 def own_event(record: SessionMessage) -> Any:
-    """Return the stored form of the event that a record holds, for `event_of`.
+    """Return the ADK data in a record, or None for a record of another program.
 
-    Returns None for a record of another program.
+    The data is a whole event, or the id of the record that holds the event (see `is_part`).
     """
     return record.extra.get(KEY)
 
 
 def is_part(stored: Any) -> bool:
-    """Return whether a record shows only a part of an event.
+    """Return whether a record stores only a part of an event.
 
-    `stored` is the result of `own_event`. The last record of the event holds the whole event.
+    In this case, another record stores the whole event. `stored` is the ADK data of the record, as
+    `own_event` returned it.
     """
     return PART in stored
 
@@ -91,53 +92,56 @@ def made_of(record: SessionMessage, names: Mapping[str, str], invocation: str) -
     fields: Json = {"invocation_id": invocation, "timestamp": record.timestamp.timestamp()}
     if record.role == "tool":
         call = record.tool_call_id or ""
-        part = _answer(call, names.get(call, "tool"), record.content)
+        part = _result_part(call, names.get(call, "tool"), record.content)
         return [_event(record.id, ASSISTANT, "user", [part], fields)] if call else []
-    said = [types.Part(text=record.content)] if record.content.strip() else []
+    text = [types.Part(text=record.content)] if record.content.strip() else []
     if record.role != "assistant":
         # A system prompt of another program is not an instruction to this agent.
-        return [_event(record.id, "user", "user", said, fields)] if said else []
+        return [_event(record.id, "user", "user", text, fields)] if text else []
     calls = [call for call in record.tool_calls or () if tool_call_stubs.id_of(call)]
-    parts = [*said, *map(_call, calls)]
-    made = [_event(record.id, ASSISTANT, "model", parts, fields)] if parts else []
+    parts = [*text, *map(_call_part, calls)]
+    events = [_event(record.id, ASSISTANT, "model", parts, fields)] if parts else []
     results = [
-        _answer(tool_call_stubs.id_of(call), tool_call_stubs.read_call(call).name, result.value)
+        _result_part(
+            tool_call_stubs.id_of(call), tool_call_stubs.read_call(call).name, result.value
+        )
         for call in calls
         if (result := tool_call_stubs.own_result(call)) is not None
     ]
     if results:
-        made.append(_event(f"{record.id}.1", ASSISTANT, "user", results, fields))
-    return made
+        events.append(_event(f"{record.id}.1", ASSISTANT, "user", results, fields))
+    return events
 
 
-def mended(
+def repair_events(
     events: Sequence[Event], invocation: str, among: Sequence[Event] | None = None
 ) -> list[Event]:
-    """Return the events with a substitute result after each tool call that was interrupted.
+    """Return the events with a substitute result after each interrupted tool call.
 
-    A call without a result was interrupted, unless it belongs to `invocation`, which may still be
-    running, or waits for a client or a task. If `events` is only a part of a session, `among` holds
-    all events of the session, to find call ids that occur more than once.
+    An interrupted call is a call without a result. Two kinds of calls are exceptions: calls that
+    wait for a client or a task, and calls of the current run of the agent, which may still be
+    running. `invocation` is the id of the current run. If `events` is only a part of a session,
+    pass all events of the session as `among`, to find call ids that occur more than once.
     """
     open_calls = _open_calls(events)
     others = events if among is None else among
-    made = Counter(call.id for one in others for call in one.get_function_calls() if open_calls)
+    count = Counter(call.id for one in others for call in one.get_function_calls() if open_calls)
     # A long-running call waits for its client. A call that began a task waits for the task.
     waiting = {id for event in events for id in event.long_running_tool_ids or ()}
     waiting |= {event.isolation_scope for event in events if event.isolation_scope}
-    whole: list[Event] = []
+    repaired: list[Event] = []
     for number, event in enumerate(events):
         calls = [] if event.invocation_id == invocation else event.get_function_calls()
         ids = {call.id for call in calls if (number, call.id) in open_calls} - waiting
-        again = {id for id in ids if made[id] > 1}
-        if again:
-            event = _renamed(event, again)
-            ids = ids - again | {f"{id}.{event.id}" for id in again}
-        whole.append(event)
+        repeated = {id for id in ids if count[id] > 1}
+        if repeated:
+            event = _with_unique_ids(event, repeated)
+            ids = ids - repeated | {f"{id}.{event.id}" for id in repeated}
+        repaired.append(event)
         if ids:
-            lost = [call for call in event.get_function_calls() if call.id in ids]
-            whole.append(_stand_in(event, lost))
-    return whole
+            interrupted = [call for call in event.get_function_calls() if call.id in ids]
+            repaired.append(_substitute_event(event, interrupted))
+    return repaired
 
 
 def _open_calls(events: Sequence[Event]) -> set[tuple[int, str | None]]:
@@ -152,10 +156,10 @@ def _open_calls(events: Sequence[Event]) -> set[tuple[int, str | None]]:
     return calls.left()
 
 
-def _renamed(event: Event, ids: set[str | None]) -> Event:
+def _with_unique_ids(event: Event, ids: set[str | None]) -> Event:
     """Return a copy of an event in which the calls with these ids have new, unique ids.
 
-    The framework treats calls with the same id as one call.
+    Unique ids are needed, because the framework treats calls with the same id as one call.
     """
     renamed = event.model_copy(deep=True)
     for call in renamed.get_function_calls():
@@ -164,23 +168,24 @@ def _renamed(event: Event, ids: set[str | None]) -> Event:
     return renamed
 
 
-def mend_last(events: list[Event], invocation: str) -> None:
-    """Add substitute results for interrupted calls of the last invocation in `events`, in place.
+def repair_last(events: list[Event], invocation: str) -> None:
+    """Add a substitute result to `events` for each interrupted tool call of the previous agent run.
 
-    `invocation` is the id of the invocation that begins now. Nothing changes if it is already the
-    last one. Earlier invocations were repaired when their events were loaded, or when the next
-    invocation began.
+    ADK calls one run of the agent an invocation. `invocation` is the id of the run that begins now.
+    The previous run is the run of the last event. If the last event already belongs to the new run,
+    nothing changes. Older runs were repaired when their events were loaded, or when the next run
+    began.
     """
     if not events or events[-1].invocation_id == invocation:
         return
     start = len(events)
     while start and events[start - 1].invocation_id == events[-1].invocation_id:
         start -= 1
-    events[start:] = mended(events[start:], invocation, events)
+    events[start:] = repair_events(events[start:], invocation, events)
 
 
-def _stand_in(event: Event, calls: list[types.FunctionCall]) -> Event:
-    parts = [_answer(call.id or "", call.name or "", {"error": INTERRUPTED}) for call in calls]
+def _substitute_event(event: Event, calls: list[types.FunctionCall]) -> Event:
+    parts = [_result_part(call.id or "", call.name or "", {"error": INTERRUPTED}) for call in calls]
     fields: Json = {
         "invocation_id": event.invocation_id,
         "timestamp": event.timestamp,
@@ -194,21 +199,21 @@ def _event(id: str, author: str, role: str, parts: list[types.Part], fields: Jso
     return Event(id=id, author=author, content=types.Content(role=role, parts=parts), **fields)
 
 
-def _call(call: Json) -> types.Part:
+def _call_part(call: Json) -> types.Part:
     read = tool_call_stubs.read_call(call)
     given = types.FunctionCall(id=read.id, name=read.name, args=read.arguments)
     return types.Part(function_call=given)
 
 
-def _answer(id: str, name: str, value: Any) -> types.Part:
+def _result_part(id: str, name: str, value: Any) -> types.Part:
     response = cast("Json", value) if isinstance(value, dict) else {"result": value}
     return types.Part(function_response=types.FunctionResponse(id=id, name=name, response=response))
 
 
-def _shown(data: Json) -> list[Json]:
-    """Return the role and content of each record of an event.
+def _readable_records(data: Json) -> list[Json]:
+    """Return the readable fields of each record that stores an event, such as role and content.
 
-    Each tool result is separate. Text and tool calls come last, in one record.
+    There is one record for each tool result. The last record has the text and the tool calls.
     """
     content = cast("Json", data.get("content") or {})
     parts = cast("list[Json]", content.get("parts") or [])
@@ -220,18 +225,18 @@ def _shown(data: Json) -> list[Json]:
             name = call.get("name", "")
             calls.append({"id": call.get("id", ""), "name": name, "arguments": arguments})
         elif answer := part.get("function_response"):
-            text = _text(answer.get("response"))
+            text = _response_text(answer.get("response"))
             id = answer.get("id")
             name = answer.get("name")
             shown.append({"role": "tool", "content": text, "tool_call_id": id, "name": name})
-    text = "\n".join(line for line in map(_line, parts) if line) or _spoken(data)
+    text = "\n".join(line for line in map(_part_text, parts) if line) or _transcription(data)
     if text or calls:
         role = "user" if data.get("author") == "user" else "assistant"
         shown.append({"role": role, "content": text, "tool_calls": calls or None})
     return shown or [{"role": "system", "content": ""}]
 
 
-def _line(part: Json) -> str:
+def _part_text(part: Json) -> str:
     if part.get("thought"):
         return ""
     if isinstance(part.get("text"), str):
@@ -246,17 +251,19 @@ def _line(part: Json) -> str:
     return f"[{kind}]" if kind in ("image", "audio", "video") else "[file]"
 
 
-def _spoken(data: Json) -> str:
+def _transcription(data: Json) -> str:
     names = ("input_transcription", "output_transcription")
-    heard: list[Json] = [data.get(name) or {} for name in names]
-    return "\n".join(_texts(one.get("text") for one in heard)) or data.get("error_message", "")
+    transcriptions: list[Json] = [data.get(name) or {} for name in names]
+    return "\n".join(_texts(one.get("text") for one in transcriptions)) or data.get(
+        "error_message", ""
+    )
 
 
 def _texts(values: Iterable[Any]) -> list[str]:
     return [value for value in values if isinstance(value, str) and value]
 
 
-def _text(response: Any) -> str:
+def _response_text(response: Any) -> str:
     if isinstance(response, dict):
         values = cast("Json", response)
         if list(values) == ["result"] and isinstance(values["result"], str):

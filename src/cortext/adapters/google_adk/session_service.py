@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from cortext.adapters.google_adk.adk_events import mend_last, mended, raw_of
-from cortext.adapters.google_adk.adk_session_state import Delta
+from cortext.adapters.google_adk.adk_events import raw_of, repair_events, repair_last
+from cortext.adapters.google_adk.adk_record_replay import Delta
 from cortext.adapters.google_adk.adk_sessions import AdkSessions, SessionKey
 from cortext.adapters.missing_framework import needs
 from cortext.adapters.session_log import PathOrUrl, beside
@@ -50,9 +50,10 @@ class CortextSessionService(BaseSessionService):
         state: dict[str, Any] | None = None,
         session_id: str | None = None,
     ) -> Session:
-        """Create a session, with a new id if none is given.
+        """Create a session with the initial `state`, and return the session.
 
-        Raises AlreadyExistsError if there is a session with this id.
+        If `session_id` is None or blank, the session gets a new id. Raises AlreadyExistsError if
+        there is a session with this id.
         """
         from google.adk.platform import uuid
 
@@ -60,10 +61,10 @@ class CortextSessionService(BaseSessionService):
         key = SessionKey(app_name, user_id, given or uuid.new_uuid())
         if not await beside(self._sessions.create, key, Delta.of(_json_state(state or {}))):
             raise AlreadyExistsError(f"Session with id {key.session} already exists.")
-        made = await self.get_session(app_name=app_name, user_id=user_id, session_id=key.session)
-        if made is None:
+        session = await self.get_session(app_name=app_name, user_id=user_id, session_id=key.session)
+        if session is None:
             raise NotFound(f"Session {key.session} not found.")
-        return made
+        return session
 
     async def get_session(
         self,
@@ -75,15 +76,15 @@ class CortextSessionService(BaseSessionService):
     ) -> Session | None:
         """Return a session, or None if there is no session for these ids.
 
-        After each tool call that was interrupted, a substitute result says that the result was
-        lost. No substitutes are added if `config` selects only some of the events.
+        Each interrupted tool call gets a substitute result, which says that the result was lost. No
+        substitutes are added if `config` selects only some of the events.
         """
         key = SessionKey(app_name, user_id, session_id.strip())
         most = config.num_recent_events if config else None
         after = config.after_timestamp if config else None
         session = await beside(self._sessions.get, key, most, after)
         if session is not None and most is None and after is None and session.events:
-            session.events = mended(session.events, session.events[-1].invocation_id)
+            session.events = repair_events(session.events, session.events[-1].invocation_id)
         return session
 
     async def list_sessions(
@@ -105,9 +106,10 @@ class CortextSessionService(BaseSessionService):
         return await beside(self._sessions.user_state, app_name, user_id)
 
     async def append_event(self, session: Session, event: Event) -> Event:
-        """Append an event durably, also if other processes have added events in the meantime.
+        """Append an event to a session durably, and return the event.
 
-        An event that is stored already is not added again. Partial events are not stored.
+        Other processes may add events at the same time. An event that is stored already is not
+        added again. Partial events are not stored.
         """
         if event.partial:
             return event
@@ -121,8 +123,8 @@ class CortextSessionService(BaseSessionService):
         if not new and any(one.id == event.id for one in session.events):
             return event
         if event.author == "user" and not event.get_function_responses():
-            # Calls that the last run left open get no answer any more, and the model should know.
-            mend_last(session.events, event.invocation_id)
+            # Open calls of the last run will get no result. Substitutes tell the model about this.
+            repair_last(session.events, event.invocation_id)
         session.last_update_time = event.timestamp
         return self._commit_event_to_session(session, event)
 
@@ -148,6 +150,6 @@ def _from_uri(uri: str, **_: Any) -> CortextSessionService:
 
 
 def _json_state(state: dict[str, Any]) -> dict[str, Any]:
-    """Return the state after a round trip through JSON, as the ADK's own services do."""
+    """Return the state with only JSON values, as the ADK's own services store it."""
     raw = to_json(state, serialize_unknown=True, inf_nan_mode="null")
     return cast("dict[str, Any]", json_codec.decode(raw))

@@ -7,13 +7,13 @@ from itertools import islice
 from types import TracebackType
 from typing import Any
 
-from cortext.adapters.langgraph.checkpoints import Checkpoints, Where
+from cortext.adapters.langgraph.allowlist_serializer import AllowedType, name_refusals, restrict
+from cortext.adapters.langgraph.checkpoint_operations import Checkpoints, Where
 from cortext.adapters.langgraph.langchain_messages import FRAMEWORK, MessagesState, add_messages
-from cortext.adapters.langgraph.serializer import AllowedType, name_refusals, restrict
 from cortext.adapters.langgraph.threads import Threads
 from cortext.adapters.langgraph.value_codec import Codec
 from cortext.adapters.missing_framework import needs
-from cortext.adapters.session_log import PathOrUrl, SessionLog, beside, name_in
+from cortext.adapters.session_log import PathOrUrl, SessionLog, beside, name_of_session
 
 with needs("langgraph"):
     from langchain_core.runnables import RunnableConfig
@@ -30,8 +30,8 @@ with needs("langgraph"):
 
 __all__ = ["CortextSaver", "MessagesState", "add_messages"]
 
-_AT_ONCE = 20
-_some: Any = list
+_BATCH = 20
+_to_list: Any = list
 
 
 class CortextSaver(BaseCheckpointSaver[int]):
@@ -42,13 +42,13 @@ class CortextSaver(BaseCheckpointSaver[int]):
     `with` and `async with` close the saver. The `user_id` of a config is the owner of a thread. A
     config with another `user_id` raises SessionOwnerError.
 
-    A checkpoint may hold types that LangGraph knows to be safe, and `allowed_types`: classes, or
-    pairs of a module and a name. Any other type raises CheckpointTypeError, both when it is put and
-    when it is read. A serializer of your own class decides for itself which types it allows.
+    A checkpoint may hold values of the types that LangGraph knows to be safe, and of the types in
+    `allowed_types`. An allowed type is a class, or a pair of a module name and a class name. Any
+    other type raises CheckpointTypeError when a checkpoint is written or read. If `serde` is a
+    serializer of your own class, the serializer itself decides which types it allows.
 
-    With a serializer that is not LangGraph's default, messages are not copied to the conversation
-    of the thread. Otherwise, messages that the serializer encrypts would also be stored in plain
-    text.
+    If `serde` is not LangGraph's default serializer, messages are not copied to the conversation of
+    the thread. Otherwise, messages that the serializer encrypts would also be stored in plain text.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class CortextSaver(BaseCheckpointSaver[int]):
         serde: SerializerProtocol | None = None,
         allowed_types: Iterable[AllowedType] = (),
     ) -> CortextSaver:
-        """Return a saver for a path or URL, under the name that LangGraph's own savers use.
+        """Return a saver for a path or URL. LangGraph's own savers have this method too.
 
         The saver can be used with `with` and with `async with`.
         """
@@ -77,18 +77,17 @@ class CortextSaver(BaseCheckpointSaver[int]):
 
     @property
     def _checkpoints(self) -> Checkpoints:
-        # LangGraph copies a saver and gives the copy another serializer.
+        # Not cached, because LangGraph copies a saver and gives the copy another serializer.
         return Checkpoints(self._threads, Codec(self.serde))
 
     def threads(self, owner: str | None = None, *, limit: int | None = None) -> Sequence[str]:
         """Return the ids of threads, the most recently created first.
 
-        With `owner`, return only threads with this `user_id`. At most `limit` ids are returned. A
-        conversation that another framework began is included after a run of LangGraph has
-        continued it.
+        Return at most `limit` ids. With `owner`, return only threads with this `user_id`. A
+        conversation that another framework began is included after LangGraph has continued it.
         """
         most = None if limit is None else max(limit, 0)
-        return [name_in(head) for head in islice(self._threads.heads(owner), most)]
+        return [name_of_session(head) for head in islice(self._threads.heads(owner), most)]
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         return self._checkpoints.get(Where.of(config))
@@ -137,7 +136,7 @@ class CortextSaver(BaseCheckpointSaver[int]):
         self._threads.delete(str(thread_id))
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
-        """Delete the checkpoints of runs permanently.
+        """Delete the checkpoints of the runs with these ids permanently.
 
         Messages that occur only in these checkpoints are deleted from the conversations too.
         """
@@ -151,12 +150,13 @@ class CortextSaver(BaseCheckpointSaver[int]):
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """Delete old checkpoints of threads, or whole threads.
 
-        `keep_latest` keeps the latest checkpoint of each namespace, the checkpoints that its delta
-        channels are rebuilt from, and the conversation. `delete` deletes the thread. Any other
-        strategy raises ValueError.
+        The strategy `keep_latest` keeps the conversation and the latest checkpoint of each
+        namespace. If this checkpoint has delta channels, the earlier checkpoints from which they
+        are rebuilt are kept too. The strategy `delete` deletes the thread. Any other strategy
+        raises ValueError.
         """
         if strategy not in ("keep_latest", "delete"):
-            raise ValueError(f"strategy is keep_latest or delete, not {strategy!r}")
+            raise ValueError(f"strategy must be keep_latest or delete, not {strategy!r}")
         for thread_id in thread_ids:
             if strategy == "delete":
                 self.delete_thread(thread_id)
@@ -207,8 +207,8 @@ class CortextSaver(BaseCheckpointSaver[int]):
         limit: int | None = None,
     ) -> AsyncIterator[CheckpointTuple]:
         found = self.list(config, filter=filter, before=before, limit=limit)
-        while some := await beside(_some, islice(found, _AT_ONCE)):
-            for one in some:
+        while batch := await beside(_to_list, islice(found, _BATCH)):
+            for one in batch:
                 yield one
 
     async def aput(

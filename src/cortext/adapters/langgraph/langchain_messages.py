@@ -38,7 +38,7 @@ MESSAGES = "messages"
 NO_RESULT = "The tool was interrupted before it answered: there is no result."
 _NO_ANSWER = "no-answer-"
 _Call = tuple[int, str | None]
-"""The number of the message that makes a call, and the id of the call."""
+"""A tool call: the index of its message in the history, and the id of the call."""
 _ROLES: dict[str, Role] = {
     "human": "user", "ai": "assistant", "system": "system", "tool": "tool", "function": "tool",
 }  # fmt: skip
@@ -60,21 +60,21 @@ class MessagesState(TypedDict):
 
 
 def answered(messages: Sequence[Any], *, all: bool = False) -> list[Any]:
-    """Return the messages, with a substitute result after each tool call that has none.
+    """Return the messages, with a substitute result after each tool call without a result.
 
-    A call may still be running if no human message follows it. Such a call gets a substitute only
-    with `all`.
+    If no human message follows a call, the call may still be running. Such a call gets a substitute
+    only if `all` is True.
     """
-    open_calls = _unanswered(messages, all)
+    open_calls = _open_calls(messages, all)
     if not open_calls:
         return list(messages)
-    made: list[Any] = []
+    repaired: list[Any] = []
     waiting: list[ToolMessage] = []
     for number, message in enumerate(messages):
         if waiting and not isinstance(message, ToolMessage):
-            made += waiting
+            repaired += waiting
             waiting = []
-        made.append(message)
+        repaired.append(message)
         if isinstance(message, AIMessage):
             waiting = [
                 ToolMessage(NO_RESULT, tool_call_id=call["id"] or "", name=call["name"],
@@ -82,7 +82,7 @@ def answered(messages: Sequence[Any], *, all: bool = False) -> list[Any]:
                 for call in message.tool_calls
                 if (number, call["id"]) in open_calls
             ]  # fmt: skip
-    return made + waiting
+    return repaired + waiting
 
 
 def is_ours(message: BaseMessage) -> bool:
@@ -91,7 +91,7 @@ def is_ours(message: BaseMessage) -> bool:
 
 
 def as_message(value: Any) -> BaseMessage | None:
-    """Return the message that a value is, or that a dict with role and content describes.
+    """Return a message unchanged, and convert a dict with role and content to a message.
 
     Returns None for any other value.
     """
@@ -131,7 +131,7 @@ def to_record(message: BaseMessage) -> SessionMessage:
 
 
 def to_message(record: SessionMessage) -> BaseMessage:
-    """Return a record as a LangChain message, whichever framework or tool wrote the record."""
+    """Convert a record of any framework or tool to a LangChain message."""
     own = record.extra.get(FRAMEWORK)
     if isinstance(own, dict):
         fields = {"content": record.content, **cast("dict[str, Any]", own)}
@@ -152,7 +152,7 @@ def to_message(record: SessionMessage) -> BaseMessage:
 
 
 def to_messages(records: Iterable[SessionMessage]) -> list[BaseMessage]:
-    """Return records of other programs as LangChain messages that a model accepts.
+    """Convert records of other programs to LangChain messages that a model accepts.
 
     A tool call without a result gets a substitute result. A result without a call becomes text.
     """
@@ -169,14 +169,14 @@ def to_messages(records: Iterable[SessionMessage]) -> list[BaseMessage]:
 
 
 def mark_of(record: SessionMessage) -> str:
-    """Return a fingerprint of the role, the text and the LangChain fields of a record."""
-    said = [record.role, record.content, record.extra.get(FRAMEWORK)]
-    return blake2b(json_codec.encode(said), digest_size=6).hexdigest()
+    """Return a short hash of the role, the text and the LangChain fields of a record."""
+    fields = [record.role, record.content, record.extra.get(FRAMEWORK)]
+    return blake2b(json_codec.encode(fields), digest_size=6).hexdigest()
 
 
-def _unanswered(messages: Sequence[Any], all: bool) -> set[_Call]:
+def _open_calls(messages: Sequence[Any], all: bool) -> set[_Call]:
     calls: OpenCalls[_Call] = OpenCalls()
-    last_said = -1
+    last_human = -1
     for number, message in enumerate(messages):
         if isinstance(message, AIMessage):
             for call in message.tool_calls:
@@ -184,12 +184,12 @@ def _unanswered(messages: Sequence[Any], all: bool) -> set[_Call]:
         elif isinstance(message, ToolMessage):
             calls.answer(message.tool_call_id)
         elif isinstance(message, HumanMessage):
-            last_said = number
-    return {call for call in calls.left() if all or call[0] < last_said}
+            last_human = number
+    return {call for call in calls.left() if all or call[0] < last_human}
 
 
 def _fields(message: BaseMessage) -> dict[str, Any]:
-    """Return the fields of a message as JSON, or {} if a field cannot be JSON."""
+    """Return the fields of a message as JSON, or {} if JSON cannot represent a field."""
     try:
         fields = message.model_dump(mode="json", exclude_defaults=True, exclude={"type"})
         return cast("dict[str, Any]", json_copy(fields, "the message"))
@@ -198,9 +198,9 @@ def _fields(message: BaseMessage) -> dict[str, Any]:
 
 
 def _role(message: BaseMessage) -> Role:
-    said: Any = getattr(message, "role", "")
-    if said in ROLES:
-        return said
+    role: Any = getattr(message, "role", "")
+    if role in ROLES:
+        return role
     return _ROLES.get(message.type, "assistant")
 
 

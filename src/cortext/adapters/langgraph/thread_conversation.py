@@ -1,4 +1,4 @@
-"""The conversation of a LangGraph thread: each message of its checkpoints once, in order.
+"""The conversation of a LangGraph thread, which contains each message of its checkpoints once.
 
 The conversation is a cortext session, separate from the log of checkpoints.
 """
@@ -28,66 +28,67 @@ from cortext.stores.servers.server_base import ServedStore
 
 
 class Transcript:
-    """The conversation of one thread, with the ids of the messages that it already contains.
+    """The conversation of one thread. It remembers which messages are stored already.
 
     Hold the lock of the thread's log while calling the methods.
     """
 
-    def __init__(self, kept: SessionLog, id: str, thread_id: str) -> None:
-        self._kept, self._id, self._thread_id = kept, id, thread_id
-        self._follower = Follower(kept.store, id)
-        self._told: dict[str, str] = {}
+    def __init__(self, session_log: SessionLog, id: str, thread_id: str) -> None:
+        self._session_log, self._id, self._thread_id = session_log, id, thread_id
+        self._follower = Follower(session_log.store, id)
+        self._fingerprints: dict[str, str] = {}
         self._others: list[SessionMessage] = []
         self._calls: set[str] = set()
-        self._begun = False
-        self._waits = ""
+        self._is_created = False
+        self._waiting_at = ""
 
     def begin(self, owner: str) -> None:
         """Create the conversation if it does not exist.
 
         Raises SessionOwnerError if the conversation has another owner.
         """
-        if not self._begun:
-            self._kept.append(self._id, [], lambda: self._new(owner), owner=owner)
-            self._waits = self._waiting()
-            self._begun = True
+        if not self._is_created:
+            self._session_log.append(self._id, [], lambda: self._new_session(owner), owner=owner)
+            self._waiting_at = self._read_waiting()
+            self._is_created = True
 
     def tell(self, messages: Sequence[Any], known: int, owner: str) -> None:
         """Append the messages that the conversation does not contain yet.
 
-        `messages` are the messages of a checkpoint. The first `known` of them have not changed
-        since the checkpoint before, so they are only looked up by their id.
+        `messages` are the messages of a checkpoint. The first `known` messages are the same as in
+        the previous checkpoint, so they are only looked up by their id. `owner` becomes the owner
+        of a new conversation.
         """
         self.begin(owner)
         self.catch_up()
         new: list[SessionMessage] = []
-        nameless: Counter[str] = Counter()
+        without_id: Counter[str] = Counter()
         for at, value in enumerate(messages):
-            if at < known and getattr(value, "id", None) in self._told:
+            if at < known and getattr(value, "id", None) in self._fingerprints:
                 continue
             message = as_message(value)
             if message is None or is_ours(message):
                 continue
             record = to_record(message)
             if not message.id:
-                # Equal messages without ids would get the same id. The count makes it unique.
-                nameless[record.id] += 1
-                record = with_id(record, derived_id(record.id, str(nameless[record.id])))
-            record = self._untold(record)
+                # Equal messages without ids would get the same id, so add a number to the id.
+                without_id[record.id] += 1
+                record = with_id(record, derived_id(record.id, str(without_id[record.id])))
+            record = self._new_record(record)
             if record is not None:
                 new.append(record)
-                self._told[record.id] = mark_of(record)
+                self._fingerprints[record.id] = mark_of(record)
         if new:
-            self._kept.append(self._id, new, lambda: self._new(owner), owner=owner)
+            self._session_log.append(self._id, new, lambda: self._new_session(owner), owner=owner)
 
     def remove(self, ids: set[str | None]) -> None:
         """Delete the messages with these LangChain ids from the conversation permanently."""
-        if ids and self._kept.store.exists(self._id):
-            self._kept.change(self._id, lambda session: _without(session, ids))
+        if ids and self._session_log.store.exists(self._id):
+            self._session_log.change(self._id, lambda session: _remove_messages(session, ids))
 
     def all(self) -> list[SessionMessage]:
-        found = self._kept.read(self._id)
-        return found.messages if found else []
+        session = self._session_log.read(self._id)
+        return session.messages if session else []
 
     def others(self) -> list[SessionMessage]:
         """Return the messages that other programs added to the conversation, as records."""
@@ -97,89 +98,92 @@ class Transcript:
     def wait_for(self, interrupts: list[dict[str, Any]], at: str, owner: str) -> None:
         """Record in the conversation that a run waits for a user.
 
-        `at` is the id of the checkpoint at which the run waits. `interrupts` say what it waits for.
+        `at` is the id of the checkpoint at which the run waits. `interrupts` are the interrupts
+        for which the run waits.
         """
         self.begin(owner)
-        self._waits = at
+        self._waiting_at = at
         pending = {"framework": FRAMEWORK, "checkpoint_id": at, "interrupts": interrupts}
         self._amend(pending)
 
     def go_on(self, at: str) -> None:
-        """Clear the note of `wait_for` if the checkpoint `at` is later than the one that waits.
+        """Record that the run no longer waits for a user, because it has a later checkpoint.
 
-        Writes may arrive out of order, so the same checkpoint does not end the wait.
+        `at` is the id of the later checkpoint. Do nothing if `at` is not later than the checkpoint
+        at which the run waits. This can happen, because LangGraph may store an interrupt before or
+        after its checkpoint.
         """
-        if not isinstance(self._kept.store, LogStore):
-            self._waits = self._waiting()
-        if self._waits and at > self._waits:
-            self._waits = ""
+        if not isinstance(self._session_log.store, LogStore):
+            self._waiting_at = self._read_waiting()
+        if self._waiting_at and at > self._waiting_at:
+            self._waiting_at = ""
             self._amend(None)
 
     def catch_up(self) -> None:
         """Read the messages that were added to the conversation since the last call.
 
-        A store that cannot be read incrementally is read only once. Its `append` skips messages
-        that are stored already.
+        A store that cannot be read incrementally is read only once. This is enough, because its
+        `append` skips messages that are stored already.
         """
-        if self._told and not isinstance(self._kept.store, (LogStore, ServedStore)):
+        if self._fingerprints and not isinstance(self._session_log.store, (LogStore, ServedStore)):
             return
-        anew, records = self._follower.new()
-        if anew:
-            self._told.clear()
+        is_reset, records = self._follower.new()
+        if is_reset:
+            self._fingerprints.clear()
             self._others = []
             self._calls.clear()
-            # A change of the head also rewrites the file, so read the head again.
-            self._waits = self._waiting()
+            # The file may have been rewritten because its head changed, so read the head again.
+            self._waiting_at = self._read_waiting()
         for record in records:
-            self._told[record.id] = mark_of(record)
+            self._fingerprints[record.id] = mark_of(record)
             if FRAMEWORK in record.extra:
                 self._calls.update(str(call.get("id")) for call in record.tool_calls or ())
-            # Ignore results that `cortext doctor` added for interrupted calls: the thread can still
-            # run them.
+            # `cortext doctor` adds results for interrupted calls. Ignore these results, because the
+            # thread can still run the calls.
             elif record.tool_call_id not in self._calls:
                 self._others.append(record)
 
-    def _untold(self, record: SessionMessage) -> SessionMessage | None:
+    def _new_record(self, record: SessionMessage) -> SessionMessage | None:
         """Return the record to append, or None if the conversation already contains the record.
 
-        If the content of a stored message has changed, the new record gets another id.
+        If another record with the same id is stored already, the new record gets another id.
         """
-        told = self._told.get(record.id)
-        if told is None:
+        stored = self._fingerprints.get(record.id)
+        if stored is None:
             return record
-        mark = mark_of(record)
-        again = f"{record.id}.{mark}"
-        if told == mark or again in self._told:
+        fingerprint = mark_of(record)
+        new_id = f"{record.id}.{fingerprint}"
+        if stored == fingerprint or new_id in self._fingerprints:
             return None
         if any(one.id == record.id for one in self._others):
             return None
-        return with_id(record, again)
+        return with_id(record, new_id)
 
-    def _new(self, owner: str) -> Session:
-        return self._kept.new_session(
+    def _new_session(self, owner: str) -> Session:
+        return self._session_log.new_session(
             self._id, owner=owner, metadata={"thread_id": self._thread_id}
         )
 
-    def _waiting(self) -> str:
-        """Return the id of the checkpoint at which a run waits for a user, or "" if none waits."""
+    def _read_waiting(self) -> str:
+        """Return the id of the checkpoint at which a run waits for a user; "" if no run waits."""
         try:
-            head = self._kept.head(self._id)
+            head = self._session_log.head(self._id)
         except SessionNotFoundError:
             return ""
-        waits: Any = head.pending
-        if not isinstance(waits, dict):
+        pending: Any = head.pending
+        if not isinstance(pending, dict):
             return ""
-        return str(cast("dict[str, Any]", waits).get("checkpoint_id", ""))
+        return str(cast("dict[str, Any]", pending).get("checkpoint_id", ""))
 
     def _amend(self, pending: Any) -> None:
         try:
-            self._kept.amend(self._id, pending=pending)
+            self._session_log.amend(self._id, pending=pending)
         except SessionNotFoundError:
             # The conversation was deleted, so there is no head to change.
-            self._begun = False
+            self._is_created = False
 
 
-def _without(session: Session, ids: set[str | None]) -> None:
+def _remove_messages(session: Session, ids: set[str | None]) -> None:
     session.messages = [
         one for one in session.messages if one.extra.get(FRAMEWORK, {}).get("id") not in ids
     ]

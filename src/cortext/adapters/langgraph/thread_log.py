@@ -1,8 +1,8 @@
 """The log of a LangGraph thread: its checkpoints and their writes, in the order of arrival.
 
 A *write* is a value that a task wrote to a channel. The log is a cortext session, separate from the
-conversation of the thread. Each checkpoint and each group of writes is one record. Its data is in
-`structured_data`. Only new records are read.
+conversation of the thread. Each checkpoint and each group of writes is one record, with its data in
+`structured_data`. Each record is read only once.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ Spot = tuple[str, str]
 
 
 class SavedCheckpoint(NamedTuple):
-    """A checkpoint as the log stores it. `parent` is the id of the checkpoint before it.
+    """A checkpoint as the log stores it. A `Node` is the stored form of a value.
 
-    `values` are the values of the channels. `state` holds the other fields of the checkpoint.
+    `parent` is the id of the previous checkpoint. `values` are the values of the channels, by
+    channel name. `state` holds the other fields of the checkpoint, and `meta` its metadata.
     """
 
     id: str
@@ -56,7 +57,11 @@ class Write(NamedTuple):
 
 
 class Thread:
-    """The parsed checkpoints and writes of one thread. Hold `lock` while using them."""
+    """The parsed checkpoints and writes of one LangGraph thread.
+
+    LangGraph calls a conversation a thread. It is not a thread of the operating system. Hold `lock`
+    while using the object.
+    """
 
     def __init__(self, store: SessionStore, id: str) -> None:
         self.lock: threading.RLock = threading.RLock()
@@ -65,8 +70,8 @@ class Thread:
 
     def catch_up(self) -> None:
         """Read the checkpoints and writes that were added to the log since the last call."""
-        anew, records = self._follower.new()
-        if anew:
+        is_reset, records = self._follower.new()
+        if is_reset:
             self._clear()
         self.take(records)
 
@@ -85,22 +90,28 @@ class Thread:
         """
         if self.draft is not None and not ns and id in (None, "", self.draft.id):
             return self.draft
-        found = self.checkpoints.get(ns)
-        if not found:
+        checkpoints = self.checkpoints.get(ns)
+        if not checkpoints:
             return None
-        return found.get(id) if id else found[self._latest[ns]]
+        return checkpoints.get(id) if id else checkpoints[self._latest[ns]]
 
     def is_damaged(self) -> bool:
         """Return whether the newest checkpoint of the root namespace cannot be read."""
         return max(self.broken.values(), default="") > self._latest.get("", "")
 
     def spots(self) -> list[Spot]:
-        """Return the positions of all checkpoints, the newest first."""
+        """Return the positions of all checkpoints, the newest first.
+
+        A position is a namespace and a checkpoint id.
+        """
         found = [(ns, id) for ns, of_ns in self.checkpoints.items() for id in of_ns]
         return sorted(found, key=lambda spot: spot[1], reverse=True)
 
     def writes_at(self, ns: str, id: str) -> list[Write]:
-        """Return the writes after a checkpoint, in the order in which LangGraph applies them."""
+        """Return the writes of a checkpoint, in the order in which LangGraph applies them.
+
+        `ns` and `id` are the namespace and the id of the checkpoint.
+        """
         found = self.writes.get((ns, id), {}).values()
         return sorted(found, key=lambda write: (write.path, write.task, write.number))
 
@@ -109,13 +120,14 @@ class Thread:
         self.writes: dict[Spot, dict[tuple[str, int], Write]] = {}
         self.pieces: dict[str, StoredValue] = {}
         self.broken: dict[str, str] = {}
-        """Records that cannot be read because a value is missing: record id to checkpoint id.
+        """The records that cannot be read, because they refer to a missing value.
 
-        The checkpoint id is "" for writes, and for checkpoints outside the root namespace.
+        The keys are record ids, and the values are checkpoint ids. The checkpoint id is "" for
+        writes, and for checkpoints outside the root namespace.
         """
         self._latest: dict[str, str] = {}
         self.draft: SavedCheckpoint | None = None
-        """A checkpoint with messages of other programs, which is not stored yet, or None.
+        """A new checkpoint with the messages that other programs added, or None.
 
         The draft is stored when a run continues from it. Until then it exists only in memory.
         """
@@ -131,9 +143,9 @@ class Thread:
                 self._take_writes(data)
         except Broken as error:
             self.broken[record.id] = "" if data.get("ns") else data.get("put", "")
-            log.warning("a checkpoint is passed over: %s", error)
+            log.warning("a checkpoint is skipped: %s", error)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            log.warning("record %s is no checkpoint: %s", record.id, error)
+            log.warning("record %s is not a checkpoint: %s", record.id, error)
 
     def _take_put(self, data: dict[str, Any]) -> None:
         ns, id, parent = data.get("ns", ""), data["put"], data.get("parent")
@@ -144,7 +156,7 @@ class Thread:
         for channel, one in data["values"].items():
             if one is None:
                 if channel not in old:
-                    raise Broken(f"the value of {channel!r} before it is not there")
+                    raise Broken(f"the previous value of {channel!r} is missing")
                 values[channel] = old[channel]
             else:
                 values[channel] = read(one, old.get(channel), self.pieces)
@@ -158,22 +170,23 @@ class Thread:
 
     def _take_writes(self, data: dict[str, Any]) -> None:
         task, path = data["task"], data.get("path", "")
-        found = self.writes.setdefault((data.get("ns", ""), data["at"]), {})
+        writes = self.writes.setdefault((data.get("ns", ""), data["at"]), {})
         for index, channel, one in data["writes"]:
             value = read(one, None, self.pieces)
             # A negative index is an error, an interrupt or a resume value: the last write wins.
             # Otherwise the first write wins.
-            if index < 0 or (task, index) not in found:
-                found[task, index] = Write(task, index, path, channel, value)
+            if index < 0 or (task, index) not in writes:
+                writes[task, index] = Write(task, index, path, channel, value)
 
 
 def put_record(
     ns: str, saved: SavedCheckpoint, base: SavedCheckpoint | None, known: Mapping[str, Any]
 ) -> Any:
-    """Return the JSON data of a checkpoint, as the log stores it.
+    """Return the JSON data with which the log stores a checkpoint of the namespace `ns`.
 
     `base` is the parent checkpoint, or None if the log does not contain it. Values that are the
-    same in `base` are left out. A value whose name is in `known` is stored as its name only.
+    same in `base` are left out. `known` holds the names of the values that the log already
+    contains. Such a value is stored as its name only.
     """
     old: Mapping[str, Node] = base.values if base else {}
     values = {
@@ -186,10 +199,11 @@ def put_record(
 
 
 def writes_record(ns: str, at: str, writes: list[Write], known: Mapping[str, Any]) -> Any:
-    """Return the JSON data of the writes of one task, as the log stores it.
+    """Return the JSON data with which the log stores the writes of one task.
 
-    `at` is the id of the checkpoint before the writes. A value whose name is in `known` is stored
-    as its name only.
+    `ns` and `at` are the namespace and the id of the checkpoint to which the writes belong. `known`
+    holds the names of the values that the log already contains. Such a value is stored as its name
+    only.
     """
     rows = [[one.number, one.channel, written(one.value, None, known)] for one in writes]
     data = {"writes": rows, "at": at, "task": writes[0].task, "path": writes[0].path, "ns": ns}
@@ -197,27 +211,31 @@ def writes_record(ns: str, at: str, writes: list[Write], known: Mapping[str, Any
 
 
 def records_of(thread: Thread, spots: Iterable[Spot]) -> Iterator[SessionMessage]:
-    """Yield the records of a new log with only the checkpoints at `spots`, and their writes."""
-    kept: dict[Spot, SavedCheckpoint] = {}
+    """Yield the records for a new log that has only some checkpoints of a thread and their writes.
+
+    `thread` is the current log. `spots` are the positions of the checkpoints: pairs of a namespace
+    and a checkpoint id.
+    """
+    written_checkpoints: dict[Spot, SavedCheckpoint] = {}
     known: dict[str, bool] = {}
     for spot in sorted(set(spots), key=lambda one: one[1]):
         ns, id = spot
         saved = thread.checkpoints[ns][id]
-        base = kept.get((ns, saved.parent or ""))
+        base = written_checkpoints.get((ns, saved.parent or ""))
         yield as_record(put_record(ns, saved, base, known))
-        kept[spot] = saved
-        _note(saved.values.values(), known)
+        written_checkpoints[spot] = saved
+        _add_names(saved.values.values(), known)
         by_task: dict[str, list[Write]] = {}
         for write in thread.writes_at(ns, id):
             by_task.setdefault(write.task, []).append(write)
         for writes in by_task.values():
             yield as_record(writes_record(ns, id, writes, known))
-            _note([write.value for write in writes], known)
+            _add_names([write.value for write in writes], known)
 
 
 def as_record(data: Any) -> SessionMessage:
     return SessionMessage("system", "", structured_data=data)
 
 
-def _note(nodes: Iterable[Node], known: dict[str, bool]) -> None:
+def _add_names(nodes: Iterable[Node], known: dict[str, bool]) -> None:
     known.update((piece.name, True) for node in nodes for piece in names_in(node))

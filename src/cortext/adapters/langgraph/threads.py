@@ -21,7 +21,7 @@ from cortext.adapters.session_log import SessionLog, head_of, id_of, inner_store
 from cortext.errors import SessionNotFoundError
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
-from cortext.stores.fingerprints import Recent
+from cortext.stores.limited_cache import LimitedCache
 from cortext.stores.port import SessionStore
 
 
@@ -43,24 +43,24 @@ class Threads:
     def __init__(self, kept: SessionLog) -> None:
         self.kept = kept
         self.logs: SessionStore = inner_store(kept.store, "checkpoints")
-        self._recent: Recent[OpenThread] = Recent(64)
-        self._making = threading.Lock()
+        self._recent: LimitedCache[OpenThread] = LimitedCache(64)
+        self._lock = threading.Lock()
 
     def open(self, thread_id: str, owner: str = "") -> OpenThread:
-        """Return the thread with this id, which need not exist yet.
+        """Return the thread with this id. The thread need not be stored yet.
 
-        Raises SessionOwnerError if the thread belongs to somebody other than `owner`. An empty
-        `owner` skips this check.
+        Raises SessionOwnerError if the thread has another owner than `owner`. An empty `owner`
+        skips this check.
         """
         self.kept.check_owner(id_of(thread_id), owner, thread_id)
-        with self._making:
-            found = self._recent.get(thread_id)
-            if found is None:
+        with self._lock:
+            thread = self._recent.get(thread_id)
+            if thread is None:
                 id = id_of(thread_id)
                 log = Thread(self.logs, id)
-                found = OpenThread(id, thread_id, log, Transcript(self.kept, id, thread_id))
-                self._recent.put(thread_id, found)
-            return found
+                thread = OpenThread(id, thread_id, log, Transcript(self.kept, id, thread_id))
+                self._recent.put(thread_id, thread)
+            return thread
 
     def ids(self) -> Iterator[str]:
         """Yield the ids of all threads that have checkpoints."""
@@ -71,10 +71,10 @@ class Threads:
                 continue
 
     def heads(self, owner: str | None) -> Iterator[Session]:
-        """Return the heads of the threads' conversations, the most recently created first.
+        """Return the conversations of all threads without their messages, the newest first.
 
-        With `owner`, return only the conversations of this owner. A conversation that another
-        framework began is included if it has checkpoints.
+        The newest is the most recently created. With `owner`, return only the conversations of this
+        owner. A conversation that another framework began is included if it has checkpoints.
         """
         return self.kept.begun(owner, set(self.logs.list_session_ids()))
 
@@ -83,16 +83,17 @@ class Threads:
         try:
             self.logs.append(thread.id, *records)
         except SessionNotFoundError:
-            with self._making:
+            with self._lock:
                 if not self.logs.exists(thread.id):
                     self.logs.save(self._new_log(thread))
             self.logs.append(thread.id, *records)
 
     def put(self, thread: OpenThread, ns: str, drafts: Sequence[SavedCheckpoint]) -> None:
-        """Append the checkpoints `drafts` durably. Each checkpoint is the parent of the next.
+        """Append the checkpoints `drafts` durably to the namespace `ns` of a thread.
 
-        Values that are in the log already are stored as references. If another process has removed
-        such a value in the meantime, the checkpoints are written again in full.
+        Each checkpoint is the parent of the next. A value that the log already contains is stored
+        as a reference. If another process has removed such a value in the meantime, the checkpoints
+        are written again in full.
         """
         log = thread.log
         with log.lock:
@@ -104,17 +105,19 @@ class Threads:
         self.append(thread, records)
         with log.lock:
             log.catch_up()
-            there = log.checkpoints.get(ns, {})
-            lost = any(draft.id not in there for draft in drafts)
+            stored = log.checkpoints.get(ns, {})
+            lost = any(draft.id not in stored for draft in drafts)
         if lost:
             self.append(thread, [as_record(put_record(ns, one, None, {})) for one in drafts])
             with log.lock:
                 log.catch_up()
 
     def write(self, thread: OpenThread, ns: str, at: str, writes: list[Write]) -> None:
-        """Append the writes of a task durably, after the checkpoint with the id `at`.
+        """Append the writes of a task durably. A write is a value that a task wrote to a channel.
 
-        Like `put`, write them again in full if a referenced value was removed in the meantime.
+        The writes belong to the checkpoint with the id `at` in the namespace `ns`. A value that the
+        log already contains is stored as a reference. If another process has removed such a value
+        in the meantime, the writes are written again in full.
         """
         log = thread.log
         with log.lock:
@@ -122,19 +125,19 @@ class Threads:
         self.append(thread, [record])
         with log.lock:
             log.catch_up()
-            there = log.writes.get((ns, at), {})
-            lost = any((one.task, one.number) not in there for one in writes)
+            stored = log.writes.get((ns, at), {})
+            lost = any((one.task, one.number) not in stored for one in writes)
         if lost:
             self.append(thread, [as_record(writes_record(ns, at, writes, {}))])
             with log.lock:
                 log.catch_up()
 
     def rewrite(self, thread_id: str, chosen: Callable[[Thread], set[Spot]]) -> Thread | None:
-        """Delete the checkpoints of a thread permanently, except those that `chosen` returns.
+        """Delete checkpoints of a thread permanently.
 
-        `chosen` gets the log and returns positions of checkpoints. Returns the log as it was
-        before, or None if nothing was deleted. Checkpoints that others add in the meantime are not
-        lost.
+        `chosen` is called with the log of the thread, and returns the positions of the checkpoints
+        to keep. Returns the log before the deletion, or None if nothing was deleted. Checkpoints
+        that others add in the meantime are not lost.
         """
         thread = self.open(thread_id)
         try:
@@ -160,26 +163,26 @@ class Threads:
             records = list(records_of(source.log, source.log.spots()))
         if records:
             self.append(target, records)
-        told = self.kept.read(source.id)
-        if told is not None:
+        conversation = self.kept.read(source.id)
+        if conversation is not None:
             new = self.kept.new_session(
                 target.id,
-                owner=told.owner,
+                owner=conversation.owner,
                 parent_id=source.id,
                 metadata={"thread_id": target_id},
             )
-            self.kept.append(target.id, told.messages, lambda: new)
+            self.kept.append(target.id, conversation.messages, lambda: new)
 
     def delete(self, thread_id: str) -> None:
         """Delete the checkpoints and the conversation of a thread permanently.
 
-        The conversation is deleted first. If the process dies then, the checkpoints are still a
-        valid thread.
+        The conversation is deleted first. If the process dies after that, the checkpoints are still
+        a valid thread, which can be deleted again.
         """
         thread = self.open(thread_id)
         self.kept.delete(thread.id)
         self.logs.delete(thread.id)
-        with self._making:
+        with self._lock:
             self._recent.pop(thread_id)
 
     def close(self) -> None:

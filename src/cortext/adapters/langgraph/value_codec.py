@@ -1,9 +1,9 @@
 """The stored form of channel values in the log of a LangGraph thread.
 
 A *node* is the stored form of one value: a piece, a list of pieces, or a dict of nodes. A *piece*
-is plain JSON, or the bytes of LangGraph's serializer. A piece that is in the log already is stored
-only by its name. For a list, the number of unchanged pieces at its beginning is stored, followed by
-the new pieces. Therefore a checkpoint takes only the space of what is new in it.
+is plain JSON, or the bytes of LangGraph's serializer. To save space, the log contains each piece
+only once. When the piece occurs again, only its name is stored. For a list that changed, the log
+stores how many pieces at the beginning are unchanged, and the new pieces after them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from itertools import islice
 from math import isfinite
 from typing import Any, NamedTuple, cast
 
-from cortext.adapters.langgraph.serializer import CheckpointSerializer
+from cortext.adapters.langgraph.allowlist_serializer import CheckpointSerializer
 from cortext.adapters.missing_framework import needs
 from cortext.model import json_codec
 
@@ -25,9 +25,9 @@ with needs("langgraph"):
     from langgraph.checkpoint.serde.base import SerializerProtocol
 
 _JSON = "json of ours"
-_WORTH_A_NAME = 40
-"""The minimum size in bytes of a piece with a name. Smaller pieces are stored again each time."""
-_LARGE = 512
+_MIN_NAMED = 40
+"""The minimum size in bytes of a piece with a name. A smaller piece is stored each time."""
+_MIN_SPLIT = 512
 """The minimum size in bytes of a plain JSON dict that is stored key by key."""
 _ATOMS = frozenset((str, int, bool, float, type(None)))
 
@@ -35,8 +35,9 @@ _ATOMS = frozenset((str, int, bool, float, type(None)))
 class StoredValue:
     """A piece: one stored value, as plain JSON or as bytes of the serializer.
 
-    Equal pieces have equal names. Short pieces have the name "". If the value is a message, `twin`
-    may hold a copy of the message, so that it need not be unpacked. Otherwise `twin` is None.
+    `kind` is the encoding of `data`. `name` is a hash, so equal pieces have equal names. Short
+    pieces have the name "". If the value is a message, `twin` may hold a copy of the message, so
+    that `data` need not be unpacked. Otherwise `twin` is None.
     """
 
     __slots__ = ("data", "kind", "name", "twin")
@@ -46,7 +47,7 @@ class StoredValue:
         self.data: Any = data
         self.twin: BaseMessage | None = twin
         raw = self.raw()
-        self.name: str = _name(kind, raw) if len(raw) >= _WORTH_A_NAME else ""
+        self.name: str = _name(kind, raw) if len(raw) >= _MIN_NAMED else ""
 
     def raw(self) -> bytes:
         return json_codec.encode(self.data) if self.kind == _JSON else self.data
@@ -58,9 +59,9 @@ class StoredValue:
 
 
 class Items(NamedTuple):
-    """The stored form of a list. Only the first `size` items of `pieces` belong to the list.
+    """The stored form of a list: the first `size` items of `pieces`.
 
-    A list that grew from an earlier list shares `pieces` with it.
+    A list and a longer, later version of it share one `pieces` object.
     """
 
     pieces: list[StoredValue]
@@ -80,14 +81,15 @@ Node = StoredValue | Items | Keys
 
 
 class Broken(ValueError):
-    """The error for a stored value that refers to a piece or a list that is not in the log."""
+    """The error for a stored value that refers to a piece or list that is missing in the log."""
 
 
 class Codec:
-    """The conversion of values to nodes and back, with a serializer.
+    """A converter from values to nodes (their stored form) and back, with the serializer `serde`.
 
-    `open` is whether the serializer is the default one. With any other serializer, each value is
-    one piece of opaque bytes. Values then share no pieces, and no message is stored as plain text.
+    `open` is True if `serde` is the default serializer. With any other serializer, each value is
+    stored as one piece of opaque bytes. Values then share no pieces, and no message is stored as
+    plain text.
     """
 
     def __init__(self, serde: SerializerProtocol) -> None:
@@ -95,48 +97,48 @@ class Codec:
         self.open: bool = isinstance(serde, CheckpointSerializer)
 
     def node(self, value: Any, before: Node | None = None, levels: int = 2) -> Node:
-        """Return the node of a value.
+        """Convert a value of a channel to a node (its stored form).
 
-        `before` is the node of the previous value of the channel. Equal parts are shared with it.
-        Large dicts are split by key, down to `levels` levels of nesting.
+        `before` is the node of the previous value of the channel. The new node shares equal parts
+        with `before`. Large dicts are split by key, down to `levels` levels of nesting.
         """
         if not self.open:
             return self.piece(value)
         if type(value) is list:
             return self._items(cast("list[Any]", value), before)
         if type(value) is dict and levels:
-            found = cast("dict[Any, Any]", value)
-            whole = _is_plain(found) and len(json_codec.encode(found)) < _LARGE
-            if found and not whole and all(type(key) is str for key in found):
+            items = cast("dict[Any, Any]", value)
+            is_small = _is_plain(items) and len(json_codec.encode(items)) < _MIN_SPLIT
+            if items and not is_small and all(type(key) is str for key in items):
                 old = _values(before)
-                return Keys({k: self.node(v, old.get(k), levels - 1) for k, v in found.items()})
+                return Keys({k: self.node(v, old.get(k), levels - 1) for k, v in items.items()})
         return self.piece(value)
 
     def piece(self, value: Any) -> StoredValue:
         if self.open and _is_plain(value):
             return StoredValue(_JSON, value)
-        # Pack the copy, because the caller may change the message at the same time.
-        twin = _private(value) if self.open and isinstance(value, BaseMessage) else None
+        # Pack a copy, because another thread of the caller may change the message meanwhile.
+        twin = _copy_message(value) if self.open and isinstance(value, BaseMessage) else None
         kind, data = self.serde.dumps_typed(value if twin is None else twin)
         return StoredValue(kind, bytes(data), twin)
 
     def value(self, node: Node) -> Any:
-        """Return the value that a node stores as a new object, which the caller may change."""
+        """Return the value of a node. It is a new object, which the caller may change."""
         if isinstance(node, Items):
             return [self.value(piece) for piece in node.all()]
         if isinstance(node, Keys):
             return {key: self.value(one) for key, one in node.values.items()}
         if node.twin is not None:
-            return _private(node.twin)
+            return _copy_message(node.twin)
         if node.kind == _JSON:
-            return _copied(node.data)
+            return _deep_copy(node.data)
         value = self.serde.loads_typed((node.kind, node.data))
         if self.open and isinstance(value, BaseMessage):
-            node.twin = _private(value)
+            node.twin = _copy_message(value)
         return value
 
     def peek(self, node: Node) -> Any:
-        """Return the value that a node stores, without copying plain JSON.
+        """Return the value of a node without copying plain JSON.
 
         The caller must not change the value.
         """
@@ -145,13 +147,16 @@ class Codec:
         return self.value(node)
 
     def message(self, piece: StoredValue) -> Any:
-        """Return the value of a piece, without copying a message. The caller must not change it."""
+        """Return the value of a piece, without copying it if it is a cached message.
+
+        The caller must not change the value.
+        """
         return piece.twin if piece.twin is not None else self.value(piece)
 
     def _items(self, values: list[Any], before: Node | None) -> Items:
         old = before.all() if isinstance(before, Items) else []
         for at, (value, known) in enumerate(zip(values, old, strict=False)):
-            if _same(value, known):
+            if _is_same(value, known):
                 continue
             made = self.piece(value)
             if not made.equals(known):
@@ -162,10 +167,10 @@ class Codec:
 
 
 def written(node: Node, before: Node | None, known: Container[str]) -> Any:
-    """Return a node as JSON for the log.
+    """Convert a node (the stored form of a value) to JSON for the log.
 
-    `before` is the node of the previous value of the channel, which is in the log. `known` holds
-    the names of the pieces in the log.
+    `before` is the node of the previous value of the channel, which the log already contains.
+    `known` holds the names of the pieces that the log already contains.
     """
     if isinstance(node, StoredValue):
         if node.name and node.name in known:
@@ -180,27 +185,28 @@ def written(node: Node, before: Node | None, known: Container[str]) -> Any:
 
 
 def read(data: Any, before: Node | None, pieces: dict[str, StoredValue]) -> Node:
-    """Return the node that `written` stored as the JSON `data`.
+    """Convert `data`, the JSON that `written` returned, to a node.
 
     `before` is the node of the previous value of the channel. `pieces` holds the named pieces of
-    the log. New pieces are added to it. Raises Broken if a referenced part is missing, and
-    ValueError for other JSON.
+    the log, and new pieces are added to `pieces`. Raises Broken if a referenced piece or list is
+    missing, and ValueError if `data` is other JSON.
     """
     if isinstance(data, dict):
-        found = cast("dict[str, Any]", data)
-        if "new" in found:
-            return _read_items(found, before, pieces)
-        if "map" in found:
+        stored = cast("dict[str, Any]", data)
+        if "new" in stored:
+            return _read_items(stored, before, pieces)
+        if "map" in stored:
             old = _values(before)
-            parts = cast("dict[str, Any]", found["map"])
+            parts = cast("dict[str, Any]", stored["map"])
             return Keys({key: read(one, old.get(key), pieces) for key, one in parts.items()})
     return _read_piece(data, pieces)
 
 
 def common(node: Node, before: Node | None) -> int:
-    """Return how many pieces at the beginning of two lists are the same objects.
+    """Return how many pieces two lists share at their beginning.
 
-    Returns 0 if a node is not a list.
+    A piece is shared if it is the same object in both lists. Return 0 if `node` or `before` is not
+    a list.
     """
     if not isinstance(node, Items) or not isinstance(before, Items):
         return 0
@@ -212,7 +218,7 @@ def common(node: Node, before: Node | None) -> int:
 
 
 def names_in(node: Node) -> list[StoredValue]:
-    """Return the pieces of a node that have a name, which are the pieces the log stores once."""
+    """Return the pieces of a node that have a name. The log stores such a piece only once."""
     if isinstance(node, Items):
         return [piece for piece in node.all() if piece.name]
     if isinstance(node, Keys):
@@ -231,14 +237,14 @@ def _read_items(
     old = before if isinstance(before, Items) else Items([], 0)
     keep = data.get("keep", 0)
     if type(keep) is not int or keep > old.size:
-        raise Broken("the list that it continues is not there")
-    return _grown(old, keep, [_read_piece(one, pieces) for one in data["new"]])
+        raise Broken("the list that it continues is missing")
+    return _extend(old, keep, [_read_piece(one, pieces) for one in data["new"]])
 
 
 def _read_piece(data: Any, pieces: dict[str, StoredValue]) -> StoredValue:
     if isinstance(data, str):
         if data not in pieces:
-            raise Broken("a part of it is not there")
+            raise Broken("a part of it is missing")
         return pieces[data]
     if isinstance(data, dict):
         piece = StoredValue(_JSON, cast("dict[str, Any]", data)["is"])
@@ -248,10 +254,10 @@ def _read_piece(data: Any, pieces: dict[str, StoredValue]) -> StoredValue:
     return pieces.setdefault(piece.name, piece) if piece.name else piece
 
 
-def _grown(old: Items, keep: int, new: list[StoredValue]) -> Items:
+def _extend(old: Items, keep: int, new: list[StoredValue]) -> Items:
     """Return a list of the first `keep` pieces of `old`, followed by the pieces `new`.
 
-    If all pieces of `old` stay, both lists share `pieces`.
+    If `keep` is the whole length of `old`, both lists share one `pieces` object.
     """
     if keep == old.size == len(old.pieces):
         old.pieces.extend(new)
@@ -259,8 +265,12 @@ def _grown(old: Items, keep: int, new: list[StoredValue]) -> Items:
     return Items(old.pieces[:keep] + new, keep + len(new))
 
 
-def _same(value: Any, piece: StoredValue) -> bool:
-    """Return whether a value is known to equal the value of a piece, without packing it."""
+def _is_same(value: Any, piece: StoredValue) -> bool:
+    """Return True if a value certainly equals the value of a piece (a stored value).
+
+    False means that the values differ, or that the test cannot decide. The test is fast, because it
+    does not pack the value.
+    """
     twin = piece.twin
     if twin is not None:
         try:
@@ -280,36 +290,39 @@ def _same(value: Any, piece: StoredValue) -> bool:
     )
 
 
-def _private(message: BaseMessage) -> BaseMessage | None:
+def _copy_message(message: BaseMessage) -> BaseMessage | None:
     """Return a deep copy of a message, or None if it cannot be copied."""
     try:
         if message.__pydantic_extra__ or message.__pydantic_private__:
             return deepcopy(message)
-        # Three times as fast as pydantic's own copy: long histories are copied often.
+        # This is three times as fast as pydantic's own copy. Long histories are copied often.
         twin = object.__new__(type(message))
-        parts = {key: _copied(value) for key, value in message.__dict__.items()}
+        parts = {key: _deep_copy(value) for key, value in message.__dict__.items()}
         object.__setattr__(twin, "__dict__", parts)
         object.__setattr__(twin, "__pydantic_fields_set__", set(message.__pydantic_fields_set__))
-        object.__setattr__(twin, "__pydantic_extra__", _copied(message.__pydantic_extra__))
+        object.__setattr__(twin, "__pydantic_extra__", _deep_copy(message.__pydantic_extra__))
         object.__setattr__(twin, "__pydantic_private__", None)
     except (TypeError, RecursionError):
         return None
     return twin
 
 
-def _copied(value: Any) -> Any:
+def _deep_copy(value: Any) -> Any:
     kind = type(value)  # pyright: ignore[reportUnknownVariableType]
     if kind in _ATOMS:
         return value
     if kind is dict:
-        return {key: _copied(one) for key, one in value.items()} if value else {}
+        return {key: _deep_copy(one) for key, one in value.items()} if value else {}
     if kind is list:
-        return [_copied(one) for one in value] if value else []
+        return [_deep_copy(one) for one in value] if value else []
     return deepcopy(value)
 
 
 def _is_plain(value: Any, deepest: int = 50) -> bool:
-    """Return whether JSON can represent a value exactly, up to a limited depth."""
+    """Return whether JSON can represent a value exactly.
+
+    Returns False for a value with more than `deepest` levels of nesting.
+    """
     kind = type(value)  # pyright: ignore[reportUnknownVariableType]
     if not deepest:
         return False
@@ -325,8 +338,8 @@ def _is_plain(value: Any, deepest: int = 50) -> bool:
 
 
 def _name(kind: str, raw: bytes) -> str:
-    mark = blake2b(raw, digest_size=15, person=kind.encode()[:16])
-    return urlsafe_b64encode(mark.digest()).decode("ascii")
+    digest = blake2b(raw, digest_size=15, person=kind.encode()[:16])
+    return urlsafe_b64encode(digest.digest()).decode("ascii")
 
 
 def _text(data: bytes) -> str:

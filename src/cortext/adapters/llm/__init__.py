@@ -8,7 +8,7 @@ The plug-in in `plugin.py` stores the responses that the command `llm` logs.
 
 from __future__ import annotations
 
-from cortext.adapters.llm.stored_conversations import (
+from cortext.adapters.llm.cortext_conversation import (
     ConversationRow,
     CortextAsyncConversation,
     CortextConversation,

@@ -1,6 +1,6 @@
 """Repair of a message history, so that each tool call is directly followed by its result.
 
-Providers of models refuse other histories. The messages are llm's messages as dicts.
+Providers of models refuse any other history. The messages are llm's messages as dicts.
 """
 
 from __future__ import annotations
@@ -16,42 +16,45 @@ INTERRUPTED = (
 )
 Json = dict[str, Any]
 Spot = tuple[int, int]
-"""The position of a message part: the number of the message, and of the part in the message."""
+"""The position of a message part: the index of the message, and the index of the part in it."""
 
 
-def mended(items: Sequence[Json], *, waits: bool = False) -> list[Json]:
+def repair_items(items: Sequence[Json], *, waits: bool = False) -> list[Json]:
     """Return the messages with each tool result directly after its call.
 
-    A result is moved to its call if another process wrote a message in between. A call without a
+    A result is moved to its call if another process wrote a message between them. A call without a
     result gets a substitute, which says that the call was interrupted. With `waits`, the calls of
-    the last message get no substitute, because llm runs them when it continues.
+    the last message get no substitute, because llm runs these calls when it continues.
     """
-    results = _results(items)
+    results = _results_of_calls(items)
     taken = set(results.values())
     last = next((n for n in range(len(items) - 1, -1, -1) if items[n]["role"] != "tool"), -1)
-    whole: list[Json] = []
+    repaired: list[Json] = []
     for number, item in enumerate(items):
         if item["role"] == "tool":
-            whole += _left_over(item, {at for message, at in taken if message == number})
+            repaired += _unmatched_parts(item, {at for message, at in taken if message == number})
             continue
-        whole.append(item)
+        repaired.append(item)
         answers: list[Json] = []
-        for at in _calls(item):
+        for at in _call_numbers(item):
             if found := results.get((number, at)):
                 answers.append(items[found[0]]["parts"][found[1]])
             elif not (waits and number == last):
-                answers.append(_stand_in(item["parts"][at]))
+                answers.append(_substitute(item["parts"][at]))
         after = items[number + 1] if number + 1 < len(items) else {}
-        whole += _together(after, answers)
-    return whole
+        repaired += _answer_message(after, answers)
+    return repaired
 
 
-def _results(items: Sequence[Json]) -> dict[Spot, Spot]:
-    """Return the position of each tool call with a result, and the position of that result."""
+def _results_of_calls(items: Sequence[Json]) -> dict[Spot, Spot]:
+    """Return the positions of tool calls and results, as a dict from a call to its result.
+
+    A call without a result is left out.
+    """
     found: dict[Spot, Spot] = {}
     open_calls: OpenCalls[Spot] = OpenCalls()
     for number, item in enumerate(items):
-        for at in _calls(item):
+        for at in _call_numbers(item):
             open_calls.add(_key(item["parts"][at]), number, (number, at))
         for at, part in enumerate(item["parts"]) if item["role"] == "tool" else ():
             if part.get("type") == "tool_result" and (call := open_calls.answer(_key(part))):
@@ -59,8 +62,8 @@ def _results(items: Sequence[Json]) -> dict[Spot, Spot]:
     return found
 
 
-def _calls(item: Json) -> list[int]:
-    """Return the numbers of the parts of a message that are tool calls and need a result.
+def _call_numbers(item: Json) -> list[int]:
+    """Return the indexes of the message parts that are tool calls and need a result.
 
     Calls that the server of the model runs need no result from this program.
     """
@@ -71,24 +74,25 @@ def _calls(item: Json) -> list[int]:
     ]
 
 
-def _together(after: Json, answers: list[Json]) -> list[Json]:
+def _answer_message(after: Json, answers: list[Json]) -> list[Json]:
     if after.get("role") == "tool" and after["parts"] == answers:
         return [after]
     return [{"role": "tool", "parts": answers}] if answers else []
 
 
-def _stand_in(call: Json) -> Json:
+def _substitute(call: Json) -> Json:
     answer: Json = {"type": "tool_result", "name": call["name"], "output": INTERRUPTED}
     if call.get("tool_call_id") is not None:
         answer["tool_call_id"] = call["tool_call_id"]
     return answer
 
 
-def _left_over(item: Json, taken: set[int]) -> list[Json]:
-    """Return a user message with the parts of a tool message that were not moved to a call.
+def _unmatched_parts(item: Json, taken: set[int]) -> list[Json]:
+    """Return the parts of a tool message that were not moved to their calls, as one user message.
 
-    `taken` holds the numbers of the moved parts. The list is empty if no part is left. A result
-    without a call becomes text, because providers refuse it otherwise.
+    `item` is the tool message. `taken` has the indexes of the results that were moved. A result
+    that was not moved has no call, and providers refuse such a result. Therefore it becomes text.
+    Other parts stay as they are. The returned list has one message, or none if no part remains.
     """
     left: list[Json] = []
     for at, part in enumerate(item["parts"]):

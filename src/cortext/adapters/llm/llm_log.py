@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from cortext.adapters.missing_framework import needs
 from cortext.adapters.session_log import PathOrUrl, SessionLog, id_of, log
 from cortext.errors import SessionNotFoundError
-from cortext.formats.llm_messages import KEY, items_of, records_of
+from cortext.formats.llm_library_messages import KEY, items_of, records_of
 from cortext.model.ids import derived_id
 from cortext.model.json_values import json_copy
 from cortext.model.message import SessionMessage
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
         _BaseResponse as Response,  # pyright: ignore[reportPrivateUsage]
     )
 
-_FIRST_LOOK = 32
-"""The number of records at the end of a session that are searched first for stored messages."""
+_FIRST_TAIL = 32
+"""The number of records at the end of a session in which stored messages are searched first."""
 
 
 class Seen(NamedTuple):
-    """The messages of a conversation that are known to be stored, oldest first.
+    """The messages of a conversation that are already stored, oldest first.
 
-    `tip` is the id of the last stored record, or None.
+    `tip` is the id of the last stored message, or None if there is none.
     """
 
     messages: Sequence[Message] = ()
@@ -47,8 +47,8 @@ class Seen(NamedTuple):
 class LlmLog:
     """The stored conversations of `llm`. The methods block while they wait for the disk.
 
-    `name` is always llm's id of a conversation. With `owner`, a conversation of another owner
-    raises SessionOwnerError.
+    In all methods, `name` is llm's id of a conversation. With `owner`, a conversation of another
+    owner raises SessionOwnerError.
     """
 
     def __init__(self, path_or_url: PathOrUrl, owner: str = "") -> None:
@@ -61,12 +61,13 @@ class LlmLog:
         """Store the new messages of a finished response, and return all messages stored so far.
 
         The messages are durable when the call returns. `seen` is the result of the last call, or
-        None. `head` holds further fields, such as the title, for a session that is created.
+        None. If the session does not exist, it is created with the fields in `head`, such as the
+        title.
         """
         conversation = response.conversation
         name = conversation.id if conversation is not None else response.id
-        said = response._messages_now()  # pyright: ignore[reportPrivateUsage]
-        chain = [*response.prompt.messages, *said]
+        answer = response._messages_now()  # pyright: ignore[reportPrivateUsage]
+        chain = [*response.prompt.messages, *answer]
         fields = {"model": response.model.model_id, **(head or {})}
         return self.keep_chain(name, chain, seen, fields, response.output_tokens)
 
@@ -80,9 +81,10 @@ class LlmLog:
     ) -> Seen:
         """Store the new messages of a conversation durably, and return all messages stored so far.
 
-        `chain` holds all messages, oldest first. `seen` is the result of the last call: its
-        messages are not looked up again. `head` holds fields for a new session. `tokens` is the
-        token count of the last message.
+        `chain` holds all messages of the conversation, oldest first. `seen` is the result of the
+        last call. The messages in `seen` are not looked up in the store again. If the session does
+        not exist, it is created with the fields in `head`. `tokens` is the token count of the last
+        message.
         """
         id = self._id(name)
         if seen is not None and list(chain[: len(seen.messages)]) == list(seen.messages):
@@ -92,7 +94,7 @@ class LlmLog:
         else:
             hashes = _hashes(chain)
             tip = hashes[-1] if hashes else None
-            begin = self._known(id, hashes)
+            begin = self._count_stored(id, hashes)
             hashes = hashes[begin:]
         records: list[SessionMessage] = []
         for message, hash in zip(chain[begin:], hashes, strict=True):
@@ -102,7 +104,7 @@ class LlmLog:
         if records:
 
             def make() -> Session:
-                return self._begin(name, records, head or {})
+                return self._new_session(name, records, head or {})
 
             self.kept.append(id, records, make, owner=self.owner)
         return Seen(chain, tip)
@@ -110,7 +112,8 @@ class LlmLog:
     def read(self, name: str) -> tuple[list[dict[str, Any]], str | None]:
         """Return the stored messages of a conversation as dicts, and the id of its last record.
 
-        The messages are not repaired. Returns an empty list and None if there is no conversation.
+        Missing tool results get no substitutes. Returns an empty list and None if there is no
+        conversation.
         """
         try:
             session, damages = self.kept.store.read(self._id(name))
@@ -124,9 +127,10 @@ class LlmLog:
         return items, session.messages[-1].id if session.messages else None
 
     def pending(self, name: str) -> dict[str, Any] | None:
-        """Return the tool call of a conversation that waits for a decision, or None.
+        """Return the tool call that waits for a decision of the user, or None if no call waits.
 
-        The call is a dict with `name`, `arguments` and `id`.
+        `name` is llm's id of the conversation. The call is a dict with `name`, `arguments` and
+        `id`.
         """
         try:
             head = self.kept.head(self._id(name))
@@ -148,30 +152,31 @@ class LlmLog:
         self.kept.check_owner(id, self.owner, name)
         return id
 
-    def _known(self, id: str, hashes: Sequence[str]) -> int:
-        """Return the number of messages up to the last one that is stored.
+    def _count_stored(self, id: str, hashes: Sequence[str]) -> int:
+        """Return how many of the first messages of a conversation are stored already.
 
-        `hashes` are the ids of all messages of a conversation, oldest first.
+        `id` is the id of the session. `hashes` are the ids of all messages of the conversation,
+        oldest first.
         """
-        count = _FIRST_LOOK
+        count = _FIRST_TAIL
         while True:
             records = self.kept.tail(id, count)
-            there = {record.id for record in records}
+            stored = {record.id for record in records}
             for number in range(len(hashes), 0, -1):
-                if hashes[number - 1] in there:
+                if hashes[number - 1] in stored:
                     return number
             if len(records) < count:
                 return 0
             count *= 4
 
-    def _begin(
+    def _new_session(
         self, name: str, records: Sequence[SessionMessage], head: Mapping[str, Any]
     ) -> Session:
         session = self.kept.new_session(
             id_of(name), owner=self.owner, metadata={"session_id": name}, **head
         )
-        said = any(record.role == "user" and record.content.strip() for record in records)
-        if said and not session.title:
+        has_prompt = any(record.role == "user" and record.content.strip() for record in records)
+        if has_prompt and not session.title:
             session.title = generate_title(Session(messages=list(records)), WHOLE)
         return session
 
@@ -182,7 +187,7 @@ def _hashes(messages: Sequence[Message], parent: str | None = None) -> list[str]
         try:
             parent = message_hash(message, parent)
         except Exception:  # noqa: BLE001  llm may fetch the URL of an attachment
-            # llm itself cannot log half a character, or an attachment whose URL does not answer.
+            # llm cannot hash text with a lone surrogate, or an attachment that it cannot download.
             parent = derived_id(KEY, parent or "", json.dumps(message.to_dict()))
         hashes.append(parent)
     return hashes

@@ -1,8 +1,8 @@
 """The plug-in for the command `llm`.
 
 With the plug-in, cortext stores each response that llm logs, and `llm cortext` continues any
-conversation that cortext knows. Only llm imports this module. It does so at every start, also in
-programs that use no command.
+conversation that cortext knows. Only llm imports this module. llm imports it at every start, also
+in a program that uses llm as a library.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     )
 
 ORIGIN = "cortext"
-"""The key of the original session id in llm's log database.
+"""The key under which llm's log database stores the id of the original session.
 
-`llm cortext continue` writes this key to the `response_json` of the turn that it adds. The function
-that replaces llm's `log_to_db` has an attribute of the same name, so that it is replaced only once.
+`llm cortext continue` writes this key to the `response_json` of the turn that it adds. An attribute
+with the same name marks the function with which cortext replaced llm's `log_to_db`.
 """
-_PATIENCE = 30.0
+_TIMEOUT = 30.0
 """Seconds to wait for other processes that write to llm's log database."""
 
 
@@ -43,16 +43,16 @@ def register_commands(cli: Group) -> None:
     from cortext.adapters.llm.llm_commands import command
 
     cli.add_command(command)
-    keep_what_is_logged()
+    replace_log_to_db()
 
 
 @hookimpl
 def register_models() -> None:
     """Make cortext store each response that llm logs, also without the commands of llm."""
-    keep_what_is_logged()
+    replace_log_to_db()
 
 
-def keep_what_is_logged() -> None:
+def replace_log_to_db() -> None:
     """Replace llm's `log_to_db`, so that cortext stores each response before llm logs it."""
     base = cast("Any", models._BaseResponse)  # pyright: ignore[reportPrivateUsage]
     log_to_db: Callable[[Response, Any], None] = base.log_to_db
@@ -60,36 +60,38 @@ def keep_what_is_logged() -> None:
         return
 
     def kept(self: Response, db: Any) -> None:
-        path = _file_of(db)
+        path = _database_path(db)
         if not path:
             log_to_db(self, db)  # a database in memory, for example for `--json` without a log
             return
-        _keep(self, db)
-        # llm first checks for a conversation and then creates it. Without a lock, all but one of
-        # several processes would fail here and lose what they had to log.
-        with one_at_a_time(path):
+        _store(self, db)
+        # llm first checks for a conversation and then creates it. Without a lock, several processes
+        # would try to create it. All but one would fail, and their responses would be lost.
+        with lock_database(path):
             log_to_db(self, db)
 
     setattr(kept, ORIGIN, log_to_db)
     base.log_to_db = kept
 
 
-def _keep(response: Response, db: Any) -> None:
+def _store(response: Response, db: Any) -> None:
     """Store a response with cortext. Errors are only logged, so that the llm command succeeds."""
     import logging
 
     try:
         head: dict[str, Any] = {"working_dir": paths.current_folder()}
         if origin := _origin(response, db):
-            head |= {"parent_id": origin, "title": _name(response)}
+            head |= {"parent_id": origin, "title": _conversation_name(response)}
         log = LlmLog(None)
         with closing(log.kept):
             log.keep(response, head=head)
     except Exception as error:  # noqa: BLE001  llm must still log the response
-        logging.getLogger("cortext.adapters").warning("cortext did not keep it: %s", error)
+        logging.getLogger("cortext.adapters").warning(
+            "cortext could not store the conversation: %s", error
+        )
 
 
-def _name(response: Response) -> str:
+def _conversation_name(response: Response) -> str:
     return (response.conversation.name if response.conversation else "") or ""
 
 
@@ -105,7 +107,7 @@ def _origin(response: Response, db: Any) -> str:
     try:
         row = db.execute(query, [conversation.id]).fetchone()
     except sqlite3.OperationalError:
-        return ""  # a new database has no tables yet, and therefore no conversation from cortext
+        return ""  # a new database has no tables yet
     if row is None or not row[0] or ORIGIN not in row[0]:
         return ""
     import json
@@ -114,33 +116,33 @@ def _origin(response: Response, db: Any) -> str:
     return str(cast("Any", found)[ORIGIN]) if isinstance(found, dict) and ORIGIN in found else ""
 
 
-def _file_of(db: Any) -> str:
+def _database_path(db: Any) -> str:
     """Return the file path of an SQLite database, or "" if the database is in memory."""
     return next((row[2] for row in db.execute("PRAGMA database_list") if row[1] == "main"), "")
 
 
 @contextmanager
-def one_at_a_time(path: str) -> Generator[None]:
-    """Hold a lock on llm's log database at `path`, so that other processes wait.
+def lock_database(path: str) -> Generator[None]:
+    """Return a context manager that locks llm's log database at `path` against other processes.
 
-    If locking fails, continue without a lock.
+    If locking fails, the context runs without a lock.
     """
     import logging
 
     with ExitStack() as held:
         try:
-            held.enter_context(FileLock(f"{path}.lock", guards=path, wait=_PATIENCE))
+            held.enter_context(FileLock(f"{path}.lock", guards=path, wait=_TIMEOUT))
         except (OSError, CortextError) as error:
             logging.getLogger("cortext.adapters").info("logged without a lock: %s", error)
         yield
 
 
-def migrated(path: str) -> Any:
+def open_migrated(path: str) -> Any:
     """Open llm's log database at `path`, and update its tables for the installed version of llm."""
     import sqlite_utils
     from llm import migrations
 
-    with one_at_a_time(path):
-        db = sqlite_utils.Database(sqlite3.connect(path, timeout=_PATIENCE))
+    with lock_database(path):
+        db = sqlite_utils.Database(sqlite3.connect(path, timeout=_TIMEOUT))
         cast("Any", migrations).migrate(db)
     return db

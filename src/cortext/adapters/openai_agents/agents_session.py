@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from cortext.adapters.missing_framework import needs
-from cortext.adapters.openai_agents.unanswered_calls import mended
+from cortext.adapters.openai_agents.unanswered_calls import repair_items
 from cortext.adapters.session_log import PathOrUrl, SessionLog, beside, id_of, log
 from cortext.errors import InvalidIdError, SessionNotFoundError
 from cortext.formats.openai_items import KEY, items_of, message_of
@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 
 class SessionRow(NamedTuple):
-    """A row of a list of sessions. `session_id` is the id by which a program opens it."""
+    """One session in a list. A program opens the session with its `session_id`."""
 
     session_id: str
     owner: str
@@ -40,7 +40,7 @@ class SessionRow(NamedTuple):
     created_at: datetime
     updated_at: datetime
     waits: bool
-    """Whether a run of the session waits for an approval."""
+    """True if a run of the session waits for an approval."""
 
 
 class CortextSession(SessionABC):
@@ -64,21 +64,25 @@ class CortextSession(SessionABC):
         settings = coerce_session_settings(session_settings or SessionSettings())
         self.session_settings: SessionSettings | None = settings
         self.owner = owner
-        self._kept = SessionLog(path_or_url, KEY)
-        self._id = _id_in(self._kept.store, session_id)
+        self._session_log = SessionLog(path_or_url, KEY)
+        self._id = _stored_id(self._session_log.store, session_id)
 
     async def get_items(
         self, limit: int | None = None, *, wrapper: RunContextWrapper[Any] | None = None
     ) -> list[TResponseInputItem]:
-        """Return all items of the history, or only the last `limit` items, oldest first."""
+        """Return all items of the history, or only the last `limit` items, oldest first.
+
+        The framework passes `wrapper` (the context of a run) when a new run starts. If `wrapper` is
+        given and there is no limit, each tool call without a result gets a substitute result.
+        """
         most = resolve_session_limit(limit, self.session_settings)
         items = await beside(self._items, most)
-        # A new run requests all items and passes its context. The runner would drop calls without a
-        # result, so they get a substitute and the model learns of them. Substitutes are not stored:
-        # a call that waits for approval may still get a result. A request for the last items gets
-        # no substitutes, because the runner compares these items with the items that it wrote.
+        # Only a new run requests all items and passes its context. The runner drops calls without a
+        # result, so add substitutes to let the model know of these calls. Do not store them: a call
+        # that waits for approval may still get a result. A request for the last items gets no
+        # substitutes, because the runner compares these items with the items that it wrote.
         if most is None and wrapper is not None:
-            items = mended(items)
+            items = repair_items(items)
         return cast("list[TResponseInputItem]", items)
 
     async def add_items(
@@ -92,7 +96,7 @@ class CortextSession(SessionABC):
         self, *, wrapper: RunContextWrapper[Any] | None = None
     ) -> TResponseInputItem | None:
         """Remove the last item of the history and return it. Return None if there are no items."""
-        popped = await beside(self._change, _pop)
+        popped = await beside(self._change, _pop_item)
         return cast("TResponseInputItem | None", popped)
 
     async def clear_session(self, *, wrapper: RunContextWrapper[Any] | None = None) -> None:
@@ -100,10 +104,10 @@ class CortextSession(SessionABC):
         await beside(self._change, _clear)
 
     async def _atomic_replace_items(self, items: list[TResponseInputItem]) -> bool:
-        # The framework's compaction looks up this method by name. Without it, compaction clears the
-        # session and then adds items: a process that dies in between loses everything.
+        # The framework's compaction calls this method if it exists. Without it, compaction clears
+        # the session and then adds items: a process that dies in between loses everything.
         messages = [message_of(item) for item in items]
-        replaced = await beside(self._change, lambda found: _put(found, messages))
+        replaced = await beside(self._change, lambda found: _replace_messages(found, messages))
         return replaced is not None
 
     async def save_pending(self, state: RunState[Any] | None) -> None:
@@ -111,7 +115,7 @@ class CortextSession(SessionABC):
 
         None removes the stored run.
         """
-        # Stored as the framework writes it: the framework checks the version itself.
+        # Store the framework's own text, because the framework checks the version in it.
         pending = None if state is None else {"framework": KEY, _PENDING: state.to_string()}
         await beside(self._set_pending, pending)
 
@@ -143,34 +147,34 @@ class CortextSession(SessionABC):
 
     def close(self) -> None:
         """Close the open files. The session can be used again afterwards."""
-        self._kept.close()
+        self._session_log.close()
 
-    def _check(self) -> None:
-        self._kept.check_owner(self._id, self.owner, self.session_id)
+    def _check_owner(self) -> None:
+        self._session_log.check_owner(self._id, self.owner, self.session_id)
 
     def _change(self, change: Callable[[Session], T]) -> T | None:
-        self._check()
-        return self._kept.change(self._id, change)
+        self._check_owner()
+        return self._session_log.change(self._id, change)
 
     def _items(self, most: int | None) -> list[dict[str, Any]]:
-        self._check()
-        items = _items_of(self._messages()) if most is None or most < 0 else self._last(most)
-        # Only a log store creates new objects at each read. Others would share theirs.
-        return items if isinstance(self._kept.store, LogStore) else json_copy(items, "items")
+        self._check_owner()
+        items = _items_of(self._messages()) if most is None or most < 0 else self._last_items(most)
+        # Other stores may return objects that they share with other callers, so copy them.
+        return items if isinstance(self._session_log.store, LogStore) else json_copy(items, "items")
 
     def _messages(self) -> Sequence[SessionMessage]:
         try:
-            session, damages = self._kept.store.read(self._id)
+            session, damages = self._session_log.store.read(self._id)
         except SessionNotFoundError:
             return ()
         for damage in damages:
             log.warning("%s, line %s: %s", damage.path, damage.line, damage.detail)
         return session.messages
 
-    def _last(self, most: int) -> list[dict[str, Any]]:
+    def _last_items(self, most: int) -> list[dict[str, Any]]:
         count = most
         while count:
-            messages = self._kept.tail(self._id, count)
+            messages = self._session_log.tail(self._id, count)
             items = _items_of(messages)
             if len(items) >= most or len(messages) < count:
                 return items[-most:]
@@ -178,10 +182,12 @@ class CortextSession(SessionABC):
         return []
 
     def _add(self, messages: list[SessionMessage]) -> None:
-        self._kept.append(self._id, messages, lambda: self._begin(messages), owner=self.owner)
+        self._session_log.append(
+            self._id, messages, lambda: self._new_session(messages), owner=self.owner
+        )
 
-    def _begin(self, messages: Sequence[SessionMessage] = ()) -> Session:
-        session = self._kept.new_session(
+    def _new_session(self, messages: Sequence[SessionMessage] = ()) -> Session:
+        session = self._session_log.new_session(
             self._id, owner=self.owner, metadata={"session_id": self.session_id}
         )
         if any(message.role == "user" and message.content.strip() for message in messages):
@@ -189,21 +195,21 @@ class CortextSession(SessionABC):
         return session
 
     def _head(self) -> Session | None:
-        self._check()
+        self._check_owner()
         try:
-            return self._kept.head(self._id)
+            return self._session_log.head(self._id)
         except SessionNotFoundError:
             return None
 
     def _set_pending(self, pending: dict[str, Any] | None) -> None:
-        self._kept.append(self._id, [], self._begin, owner=self.owner)
-        self._kept.amend(self._id, pending=pending)
+        self._session_log.append(self._id, [], self._new_session, owner=self.owner)
+        self._session_log.amend(self._id, pending=pending)
 
 
-def _id_in(store: SessionStore, session_id: str) -> str:
-    """Return the id that a session has in the store.
+def _stored_id(store: SessionStore, session_id: str) -> str:
+    """Return the store's id of a session.
 
-    `session_id` may also be the store's own id of an existing session.
+    `session_id` is the id that the program uses, or the store's id of an existing session.
     """
     made = id_of(session_id)
     try:
@@ -216,7 +222,7 @@ def _items_of(messages: Sequence[SessionMessage]) -> list[dict[str, Any]]:
     return [item for message in messages for item in items_of(message)]
 
 
-def _pop(session: Session) -> dict[str, Any] | None:
+def _pop_item(session: Session) -> dict[str, Any] | None:
     """Remove the last item of a session and return it, or None if there are no items.
 
     If a record holds several items, its other items stay.
@@ -233,10 +239,10 @@ def _pop(session: Session) -> dict[str, Any] | None:
     return None
 
 
-def _put(session: Session, messages: list[SessionMessage]) -> bool:
+def _replace_messages(session: Session, messages: list[SessionMessage]) -> bool:
     """Replace all messages of a session, and remove its recorded tool calls.
 
-    Messages that others append in the meantime come after these messages.
+    Messages that others append in the meantime come after the new messages. Always returns True.
     """
     session.messages, session.tool_history = messages, []
     return True

@@ -1,4 +1,4 @@
-"""Substitute results for tool calls without a result, so that the model learns of these calls."""
+"""Substitute results for tool calls without a result, so that the model knows of these calls."""
 
 from __future__ import annotations
 
@@ -18,48 +18,48 @@ _OUTPUTS: dict[str, str] = {
     "shell_call": "shell_call_output",
     "apply_patch_call": "apply_patch_call_output",
 }
-"""The result type for each type of tool call whose result can be a text.
+"""Each type of tool call whose result can be a text, with the type of its result.
 
 Other calls get no substitute result, for example a call whose result is a screenshot.
 """
-_OTHERS = frozenset(("computer_call", "local_shell_call", "tool_search_call"))
-_TOGETHER = frozenset(
-    (*_OUTPUTS, *_OUTPUTS.values(), *_OTHERS, *(f"{kind}_output" for kind in _OTHERS))
+_OTHER_CALLS = frozenset(("computer_call", "local_shell_call", "tool_search_call"))
+_CALL_TYPES = frozenset(
+    (*_OUTPUTS, *_OUTPUTS.values(), *_OTHER_CALLS, *(f"{kind}_output" for kind in _OTHER_CALLS))
 )
-"""The types of tool calls and results. They may come between a call and its own result."""
+"""The types of all tool calls and results. Only such items can be between a call and its result."""
 
 
-def mended(items: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def repair_items(items: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the items of a history, with a substitute for each missing tool result.
 
     The substitute says that the call was interrupted or never approved.
     """
-    lost = _lost(items)
+    lost = _find_open_calls(items)
     if not lost:
         return list(items)
-    times = Counter(item.get("call_id") for item in items if item.get("type") in _OUTPUTS)
-    whole: list[dict[str, Any]] = []
+    counts = Counter(item.get("call_id") for item in items if item.get("type") in _OUTPUTS)
+    repaired: list[dict[str, Any]] = []
     open_calls: list[dict[str, Any]] = []
     for number, item in enumerate(items):
-        if open_calls and item.get("type") not in _TOGETHER:
-            whole += map(_stand_in, open_calls)
+        if open_calls and item.get("type") not in _CALL_TYPES:
+            repaired += map(_substitute, open_calls)
             open_calls.clear()
         if number in lost:
-            if times[item["call_id"]] > 1:
+            if counts[item["call_id"]] > 1:
                 # The runner treats calls with the same id as one call.
                 item = {**item, "call_id": f"{item['call_id']}.{number}"}
             open_calls.append(item)
-        whole.append(item)
-    return whole + list(map(_stand_in, open_calls))
+        repaired.append(item)
+    return repaired + list(map(_substitute, open_calls))
 
 
-def _lost(items: Sequence[dict[str, Any]]) -> set[int]:
+def _find_open_calls(items: Sequence[dict[str, Any]]) -> set[int]:
     """Return the positions in `items` of the tool calls that have no result."""
     calls: OpenCalls[int] = OpenCalls()
     turn = 0
     for number, item in enumerate(items):
         kind, id = str(item.get("type")), item.get("call_id")
-        if kind not in _TOGETHER:
+        if kind not in _CALL_TYPES:
             turn = number
         if not id:
             continue
@@ -70,7 +70,7 @@ def _lost(items: Sequence[dict[str, Any]]) -> set[int]:
     return calls.left()
 
 
-def _stand_in(call: dict[str, Any]) -> dict[str, Any]:
+def _substitute(call: dict[str, Any]) -> dict[str, Any]:
     kind = _OUTPUTS[call["type"]]
     answer: dict[str, Any] = {"call_id": call["call_id"], "output": INTERRUPTED, "type": kind}
     if kind == "shell_call_output":

@@ -10,7 +10,7 @@ from typing import Any, cast
 from cortext.adapters.missing_framework import needs
 from cortext.adapters.pydantic_ai.pydantic_messages import KEY
 from cortext.adapters.pydantic_ai.session_entries import EntryLog, OpenEntryLog, saved_in
-from cortext.adapters.session_log import PathOrUrl, SessionLog, beside, id_of, log, name_in
+from cortext.adapters.session_log import PathOrUrl, SessionLog, beside, id_of, log, name_of_session
 from cortext.errors import CortextError
 from cortext.model import json_codec
 from cortext.model.message import SessionMessage
@@ -31,12 +31,12 @@ with needs("pydantic-ai"):
     from pydantic_ai.tools import DeferredToolRequests
 
 __all__ = ["CortextConversationStore", "OwnerConflict"]
-_WAITING: TypeAdapter[DeferredToolRequests] = TypeAdapter(DeferredToolRequests)
+_REQUESTS: TypeAdapter[DeferredToolRequests] = TypeAdapter(DeferredToolRequests)
 _MOST_OPEN = 64
 
 
 class OwnerConflict(ConversationConflict):
-    """The error for saving a conversation under the wrong scope (owner). Nothing was written.
+    """The error when a conversation is saved under the wrong scope (owner). Nothing was written.
 
     The error text does not reveal the right scope.
     """
@@ -57,17 +57,17 @@ class CortextConversationStore(ConversationStore):
     `path_or_url` names the cortext store. None is the default folder.
 
     A conversation is durable when `save` returns. If two processes save at once, one of them gets
-    `ConversationConflict` and has written nothing. The scope is the owner of a conversation:
-    another scope does not find the conversation, and saving it under another scope raises
-    OwnerConflict. A fork is a copy, so `delete` removes only the messages of one conversation. A
-    conversation that another program began can be loaded by its id, with the messages that the
-    other program adds later.
+    `ConversationConflict` and has written nothing. The scope is the owner of a conversation. A
+    caller with another scope does not find the conversation, and gets OwnerConflict when saving it.
+    A fork is a copy, so `delete` removes only the messages of one conversation. A conversation that
+    another program began can be loaded by its id. Messages that the other program adds later are
+    loaded too.
     """
 
     def __init__(self, path_or_url: PathOrUrl = None) -> None:
-        self._kept = SessionLog(path_or_url, KEY)
+        self._session_log = SessionLog(path_or_url, KEY)
         self._recent: dict[str, OpenEntryLog] = {}
-        self._making = threading.Lock()
+        self._recent_lock = threading.Lock()
 
     async def load(
         self, conversation_id: str, *, limit: int | None = None, scope: str | None = None
@@ -81,7 +81,7 @@ class CortextConversationStore(ConversationStore):
         if loaded is not None and loaded.messages and loaded.deferred_tool_requests is None:
             last = loaded.messages[-1]
             if isinstance(last, ModelResponse) and last.state == "complete" and last.tool_calls:
-                # Changed in place and not stored, so that a save does not see a different message.
+                # The change is not stored, so a later save finds the stored message unchanged.
                 last.state = "interrupted"
         return loaded
 
@@ -139,12 +139,12 @@ class CortextConversationStore(ConversationStore):
 
     def close(self) -> None:
         """Close the open files. The store can be used again afterwards."""
-        self._kept.close()
+        self._session_log.close()
 
     @contextmanager
     def _open(self, id: str) -> Generator[EntryLog]:
-        with self._making:
-            found = self._recent.pop(id, None) or OpenEntryLog(self._kept.store, id)
+        with self._recent_lock:
+            found = self._recent.pop(id, None) or OpenEntryLog(self._session_log.store, id)
             self._recent[id] = found
             if len(self._recent) > _MOST_OPEN:
                 del self._recent[next(iter(self._recent))]
@@ -155,19 +155,19 @@ class CortextConversationStore(ConversationStore):
         id = id_of(conversation_id)
         with self._open(id) as found:
             begun_elsewhere = found.head is not None and not found.is_saved
-            owner = self._kept.head(id).owner if begun_elsewhere else ""
+            owner = self._session_log.head(id).owner if begun_elsewhere else ""
             return found.record(conversation_id, owner or None)
 
     def _records(self, scope: str | None, limit: int | None) -> list[ConversationRecord]:
-        found: list[ConversationRecord] = []
-        for head, last in self._kept.latest(scope):
+        records: list[ConversationRecord] = []
+        for head, last in self._session_log.latest(scope):
             record = saved_in(last[0]) if last else None
             if record is None:
-                record = self._record(name_in(head))
+                record = self._record(name_of_session(head))
             if record is not None and (scope is None or record.scope == scope):
-                found.append(record)
-        found.sort(key=lambda record: record.updated_at, reverse=True)
-        return found[:limit]
+                records.append(record)
+        records.sort(key=lambda record: record.updated_at, reverse=True)
+        return records[:limit]
 
     def _write(
         self,
@@ -176,22 +176,23 @@ class CortextConversationStore(ConversationStore):
         expected_revision: str | None,
     ) -> None:
         id = id_of(record.conversation_id)
-        with self._kept.alone(id):
+        with self._session_log.alone(id):
             before = self._record(record.conversation_id)
             if (before.revision if before else None) != expected_revision:
                 raise ConversationConflict(record.conversation_id)
-            entries = [*self._from_elsewhere(id, record, new_entries), *new_entries]
+            entries = [*self._entries_to_copy(id, record, new_entries), *new_entries]
             with self._open(id) as found:
                 records = found.records_to_save(record, entries)
-            self._kept.append(id, records, lambda: self._begin(id, record, records))
-            self._mirror(id, record)
+            self._session_log.append(id, records, lambda: self._new_session(id, record, records))
+            self._update_head(id, record)
 
-    def _from_elsewhere(
+    def _entries_to_copy(
         self, id: str, record: ConversationRecord, new_entries: Sequence[ConversationEntry]
     ) -> list[ConversationEntry]:
         """Return the entries that a new fork must copy from its source conversation.
 
-        The list is empty if the conversation is not a fork, or has the entries already.
+        `id` is the session id of the fork. The list is empty if the conversation is not a fork, or
+        has the entries already.
         """
         first = new_entries[0].parent_id if new_entries else record.head_id
         with self._open(id) as found:
@@ -202,10 +203,10 @@ class CortextConversationStore(ConversationStore):
         except LookupError:
             raise ConversationConflict(record.conversation_id) from None
 
-    def _begin(
+    def _new_session(
         self, id: str, record: ConversationRecord, messages: list[SessionMessage]
     ) -> Session:
-        session = self._kept.new_session(
+        session = self._session_log.new_session(
             id,
             owner=record.scope or "",
             parent_id=id_of(record.forked_from) if record.forked_from else "",
@@ -216,57 +217,61 @@ class CortextConversationStore(ConversationStore):
             session.title = generate_title(Session(messages=messages), WHOLE)
         return session
 
-    def _mirror(self, id: str, record: ConversationRecord) -> None:
-        """Update the owner and the waiting tool calls in the head of a session, for lists."""
-        head = self._kept.head(id)
+    def _update_head(self, id: str, record: ConversationRecord) -> None:
+        """Update what lists show about a session: its owner, and the tool calls that wait."""
+        head = self._session_log.head(id)
         fields = {"pending": _pending(record), "owner": record.scope or ""}
         changed = {name: value for name, value in fields.items() if getattr(head, name) != value}
         if not changed:
             return
-        self._kept.amend(id, **changed)
+        self._session_log.amend(id, **changed)
 
     def _delete(self, conversation_id: str, expected_revision: str) -> None:
         id = id_of(conversation_id)
-        with self._kept.alone(id):
+        with self._session_log.alone(id):
             record = self._record(conversation_id)
             if record is None or record.revision != expected_revision:
                 raise ConversationConflict(conversation_id)
-            self._kept.delete(id)
-            with self._making:
+            self._session_log.delete(id)
+            with self._recent_lock:
                 self._recent.pop(id, None)
 
     def _entry(self, entry_id: str) -> ConversationEntry:
-        with self._open(self._place(entry_id)) as found:
+        with self._open(self._find_session(entry_id)) as found:
             return found.entry(entry_id)
 
     def _history(
         self, head_id: str, limit: int | None, conversation_id: str | None = None
     ) -> list[ConversationEntry]:
-        with self._open(self._place(head_id, conversation_id)) as found:
+        with self._open(self._find_session(head_id, conversation_id)) as found:
             return found.history(head_id, limit)
 
-    def _place(self, entry_id: str, conversation_id: str | None = None) -> str:
+    def _find_session(self, entry_id: str, conversation_id: str | None = None) -> str:
         """Return the id of the session that contains an entry.
 
-        The session of `conversation_id` is searched first. Raises KeyError if no session has it.
+        The session of `conversation_id` is searched first. Raises KeyError if no session contains
+        the entry.
         """
-        for id in self._likely(conversation_id):
+        for id in self._candidates(conversation_id):
             try:
                 with self._open(id) as found:
                     if entry_id in found:
                         return id
             except CortextError as error:
-                log.warning("a session is passed over: %s", error)
+                log.warning("a session is skipped: %s", error)
         raise KeyError(entry_id)
 
-    def _likely(self, conversation_id: str | None) -> Iterator[str]:
-        """Yield session ids to search: first `conversation_id`, then recently used, then others."""
+    def _candidates(self, conversation_id: str | None) -> Iterator[str]:
+        """Yield all session ids, in the order in which to search them for an entry.
+
+        The session of `conversation_id` comes first, then recently used sessions, then all others.
+        """
         if conversation_id is not None:
             yield id_of(conversation_id)
-        with self._making:
+        with self._recent_lock:
             recent = list(self._recent)
         yield from reversed(recent)
-        yield from (id for id in self._kept.store.list_session_ids() if id not in recent)
+        yield from (id for id in self._session_log.store.list_session_ids() if id not in recent)
 
 
 def _pending(record: ConversationRecord) -> dict[str, Any] | None:
@@ -275,5 +280,5 @@ def _pending(record: ConversationRecord) -> dict[str, Any] | None:
         return None
     return {
         "framework": KEY,
-        "deferred_tool_requests": json_codec.decode(_WAITING.dump_json(waiting)),
+        "deferred_tool_requests": json_codec.decode(_REQUESTS.dump_json(waiting)),
     }

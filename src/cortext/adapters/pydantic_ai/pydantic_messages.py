@@ -33,39 +33,40 @@ with needs("pydantic-ai"):
 KEY = "pydantic_ai"
 """The key under which the `extra` of a record holds the data of pydantic-ai."""
 PART = "part_of"
-"""The key of a reference in a record that shows only a part of a message.
+"""The key in the data of pydantic-ai that marks a record with only a part of a message.
 
-The value is the id of the last record of the message, which holds the whole message.
+Its value is the id of the record that holds the whole message.
 """
 _CALLS = ("tool-call", "builtin-tool-call")
-_NO_NAME = re.compile(r"[^A-Za-z0-9_-]+")
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
 Json = dict[str, Any]
 
 
 def records_of(id: str, message: ModelMessage, own: Mapping[str, Any]) -> list[SessionMessage]:
-    """Return the records that store a message.
+    """Convert a message to the records that store it.
 
-    The last record has the id `id`. It holds the message and, beside it, the data `own`.
+    The last record has the id `id`. Its `extra` holds the whole message, and `own`: more data that
+    pydantic-ai stores with the message.
     """
     raw = ModelMessagesTypeAdapter.dump_json([message])[1:-1]
     data = cast("Json", json_codec.decode(raw))
-    kept = {KEY: {"message": to_store(raw), **own}}
+    extra = {KEY: {"message": to_store(raw), **own}}
     when = parse_time(data["timestamp"]) if data.get("timestamp") else None
     fields: Json = {"timestamp": when} if when else {}
     parts = cast("list[Json]", data["parts"])
-    shown = [_response(parts)] if data["kind"] == "response" else _request(parts)
+    shown = [_response_record(parts)] if data["kind"] == "response" else _request_records(parts)
     part = {KEY: {PART: id}}
     return [
         *(
             SessionMessage(id=f"{id}.{number}", extra=part, **fields, **one)
             for number, one in enumerate(shown[:-1])
         ),
-        SessionMessage(id=id, extra=kept, **fields, **shown[-1]),
+        SessionMessage(id=id, extra=extra, **fields, **shown[-1]),
     ]
 
 
 def message_of(stored: Any) -> ModelMessage:
-    """Return the message of pydantic-ai from the form in which a record stores it."""
+    """Convert the stored form of a message to the message of pydantic-ai."""
     return ModelMessagesTypeAdapter.validate_json(b"[" + from_store(stored) + b"]")[0]
 
 
@@ -84,8 +85,8 @@ def made_of(record: SessionMessage, names: Mapping[str, str]) -> list[ModelMessa
         part = UserPromptPart(record.content, timestamp=when)
         return [ModelRequest([part], timestamp=when)] if record.content.strip() else []
     calls = [call for call in record.tool_calls or () if tool_call_stubs.id_of(call)]
-    said = [TextPart(record.content)] if record.content.strip() else []
-    parts = [*said, *map(_call_part, calls)]
+    text = [TextPart(record.content)] if record.content.strip() else []
+    parts = [*text, *map(_call_part, calls)]
     made: list[ModelMessage] = [ModelResponse(parts, timestamp=when)] if parts else []
     results = [
         ToolReturnPart(call_name(call), result.value, tool_call_stubs.id_of(call), timestamp=when)
@@ -97,7 +98,7 @@ def made_of(record: SessionMessage, names: Mapping[str, str]) -> list[ModelMessa
 
 def call_name(call: Json) -> str:
     """Return the tool name of another program's call, in characters that providers accept."""
-    return _NO_NAME.sub("_", tool_call_stubs.read_call(call).name)[:64] or "tool"
+    return _NOT_IN_NAMES.sub("_", tool_call_stubs.read_call(call).name)[:64] or "tool"
 
 
 def _call_part(call: Json) -> ToolCallPart:
@@ -106,7 +107,7 @@ def _call_part(call: Json) -> ToolCallPart:
     )
 
 
-def _response(parts: list[Json]) -> Json:
+def _response_record(parts: list[Json]) -> Json:
     results = {
         part["tool_call_id"]: part.get("content")
         for part in parts
@@ -119,39 +120,40 @@ def _response(parts: list[Json]) -> Json:
             arguments = tool_call_stubs.read_call({"arguments": part["args"]}).arguments
             call: Json = {"id": id, "name": part["tool_name"], "arguments": arguments}
             if part["part_kind"] == "builtin-tool-call":
-                call["result"] = _text(results[id]) if id in results else "done"
+                call["result"] = _to_text(results[id]) if id in results else "done"
             calls.append(call)
     shown = ("text", "file", "speech")
-    text = _lines(_shown(part) for part in parts if part["part_kind"] in shown)
+    text = _join_lines(_readable_text(part) for part in parts if part["part_kind"] in shown)
     return {"role": "assistant", "content": text, "tool_calls": calls or None}
 
 
-def _request(parts: list[Json]) -> list[Json]:
-    """Return role and content of each record of a request.
+def _request_records(parts: list[Json]) -> list[Json]:
+    """Return the readable fields of each record that stores a request, such as role and content.
 
-    The system text comes first, then each tool result, then the user's text.
+    The first record has the system text. Then there is one record for each tool result. The last
+    record has the user's text.
     """
     shown: list[Json] = []
     by_role: dict[Role, list[str]] = {"system": [], "user": []}
     for part in parts:
         kind = part["part_kind"]
         if kind == "tool-return" or (kind == "retry-prompt" and part.get("tool_name")):
-            content = _text(part["content"])
+            content = _to_text(part["content"])
             name = part["tool_name"]
             id = part["tool_call_id"]
             shown.append({"role": "tool", "content": content, "tool_call_id": id, "name": name})
         elif kind in ("user-prompt", "speech"):
-            by_role["user"].append(_shown(part))
+            by_role["user"].append(_readable_text(part))
         elif kind in ("system-prompt", "retry-prompt", "retry-feedback"):
-            by_role["system"].append(_text(part["content"]))
+            by_role["system"].append(_to_text(part["content"]))
     if by_role["system"]:
-        shown.insert(0, {"role": "system", "content": _lines(by_role["system"])})
+        shown.insert(0, {"role": "system", "content": _join_lines(by_role["system"])})
     if by_role["user"]:
-        shown.append({"role": "user", "content": _lines(by_role["user"])})
+        shown.append({"role": "user", "content": _join_lines(by_role["user"])})
     return shown or [{"role": "system", "content": ""}]
 
 
-def _shown(part: Json) -> str:
+def _readable_text(part: Json) -> str:
     """Return the readable text of a message part, or of one item of a prompt."""
     if part.get("part_kind") == "speech":
         return part.get("transcript") or "[speech]"
@@ -160,9 +162,11 @@ def _shown(part: Json) -> str:
         return content
     if isinstance(content, list):
         items = cast("list[Any]", content)
-        return _lines(item if isinstance(item, str) else _shown(item) for item in items)
+        return _join_lines(
+            item if isinstance(item, str) else _readable_text(item) for item in items
+        )
     if isinstance(content, dict):
-        return _shown(cast("Json", content))
+        return _readable_text(cast("Json", content))
     kind = str(part.get("kind", ""))
     media = str(part.get("media_type") or "").partition("/")[0] or kind.partition("-")[0]
     if kind == "cache-point":
@@ -170,9 +174,9 @@ def _shown(part: Json) -> str:
     return f"[{media}]" if media in ("image", "audio", "video") else "[file]"
 
 
-def _text(content: Any) -> str:
+def _to_text(content: Any) -> str:
     return content if isinstance(content, str) else json_codec.encode(content).decode("utf-8")
 
 
-def _lines(texts: Iterable[str]) -> str:
+def _join_lines(texts: Iterable[str]) -> str:
     return "\n".join(text for text in texts if text)

@@ -1,10 +1,11 @@
 """The entries of a pydantic-ai conversation, read from the records of its session.
 
-An *entry* is one message with an id and the id of its parent entry. The parent is the entry before
-it in the session, unless the record names another parent. The last record of each save also holds
-pydantic-ai's conversation record: usage, waiting calls, branches and revision. Messages of other
-programs are entries too, and they change the revision. A caller that loaded the conversation
-earlier must therefore load it again before saving.
+An *entry* is one message with an id and the id of its parent entry. The parent is the previous
+entry in the session, unless the record names another parent. The last record of each save also
+holds pydantic-ai's conversation record: usage, waiting calls, branches and revision. The revision
+is a text that changes with each save. Messages of other programs are entries too, and they also
+change the revision. A caller that loaded the conversation before such a message must load it again
+before saving.
 """
 
 from __future__ import annotations
@@ -42,8 +43,9 @@ _ANOTHER_BRANCH = "What follows continues an earlier message, or another branch.
 class _Entry(NamedTuple):
     parent: str | None
     stored: Any
-    """The stored form of a message, or with `made` a message made from another program's record."""
+    """The stored form of a message. If `made` is True, this is a message object instead."""
     made: bool
+    """True if the message was made from a record of another program."""
 
 
 class EntryLog:
@@ -57,7 +59,7 @@ class EntryLog:
         self.last: SessionMessage | None = None
         self._entries: dict[str, _Entry] = {}
         self._names: dict[str, str] = {}
-        self._saved: dict[str, Any] | None = None
+        self._last_save: dict[str, Any] | None = None
         self._is_saved = True
 
     def __contains__(self, entry_id: str) -> bool:
@@ -65,16 +67,15 @@ class EntryLog:
 
     @property
     def is_saved(self) -> bool:
-        """Whether pydantic-ai has saved anything in this session."""
-        return self._saved is not None
+        """True if pydantic-ai has saved anything in this session."""
+        return self._last_save is not None
 
     def take(self, records: Iterable[SessionMessage]) -> None:
         for record in records:
-            # A record of another program may answer our call: `cortext doctor` answers interrupted
-            # calls.
+            # Remember all tool names, because `cortext doctor` may add results for these calls.
             for call in record.tool_calls or ():
                 self._names[tool_call_stubs.id_of(call)] = call_name(call)
-            own = _own(record)
+            own = _own_data(record)
             if own is None:
                 self._take_other(record)
             elif PART not in own:
@@ -83,17 +84,18 @@ class EntryLog:
     def record(self, conversation_id: str, scope: str | None) -> ConversationRecord | None:
         """Return pydantic-ai's record of the conversation, or None if nothing is stored.
 
-        `scope` is the scope of the record if pydantic-ai has never saved this conversation.
+        If pydantic-ai has never saved this conversation, the record is new and gets the scope
+        (owner) `scope`.
         """
-        record = _read(self._saved)
+        record = _read_record(self._last_save)
         if record is not None:
             if self._is_saved and self.head == record.head_id:
                 return record
             # Waiting calls can be answered only at the end of a history.
-            now = replace(record, head_id=self.head, deferred_tool_requests=None)
-            now.revision = f"{record.revision}+{self.head}"
+            current = replace(record, head_id=self.head, deferred_tool_requests=None)
+            current.revision = f"{record.revision}+{self.head}"
         elif self.head is not None:
-            now = ConversationRecord(
+            current = ConversationRecord(
                 conversation_id=conversation_id,
                 head_id=self.head,
                 scope=scope,
@@ -102,26 +104,26 @@ class EntryLog:
         else:
             return None
         if self.last is not None:
-            now.updated_at = self.last.timestamp
-        return now
+            current.updated_at = self.last.timestamp
+        return current
 
     def history(self, head_id: str | None, limit: int | None = None) -> list[ConversationEntry]:
-        """Return the entry `head_id` and the entries before it, oldest first.
+        """Return the entry `head_id` and all its ancestors (parent, its parent, ...), oldest first.
 
-        With `limit`, return only the last `limit` of them. Raises KeyError if there is no such
-        entry. Unreadable messages are logged and skipped.
+        With `limit`, return only the last `limit` entries. Raises KeyError if there is no entry
+        `head_id`. Unreadable messages are logged and skipped.
         """
-        found: list[ConversationEntry] = []
-        while head_id is not None and (limit is None or len(found) < limit):
+        entries: list[ConversationEntry] = []
+        while head_id is not None and (limit is None or len(entries) < limit):
             parent = self._entries[head_id].parent
             try:
-                found.append(self.entry(head_id))
+                entries.append(self.entry(head_id))
             except ValueError as error:
-                # The message is of a later version of the framework, or was edited by hand. Its
+                # A later version of the framework wrote the message, or somebody edited it. Its
                 # record stays.
-                log.warning("message %s is passed over: %s", head_id, error)
+                log.warning("message %s is skipped: %s", head_id, error)
             head_id = parent
-        return found[::-1]
+        return entries[::-1]
 
     def entry(self, entry_id: str) -> ConversationEntry:
         entry = self._entries[entry_id]
@@ -131,9 +133,10 @@ class EntryLog:
     def records_to_save(
         self, record: ConversationRecord, entries: Sequence[ConversationEntry]
     ) -> list[SessionMessage]:
-        """Return the records to append to the session in order to save a conversation.
+        """Return the session records to append in order to save a conversation.
 
-        `record` is the conversation record to save. Entries that are stored already are left out.
+        `record` is pydantic-ai's conversation record, and `entries` are the messages to save.
+        Entries that are stored already are left out.
         """
         records: list[SessionMessage] = []
         head = self.head
@@ -146,22 +149,22 @@ class EntryLog:
                 own |= save
             records += records_of(entry.id, entry.message, own)
         if not new or head != record.head_id:
-            told = "" if head == record.head_id else _ANOTHER_BRANCH
-            records.append(SessionMessage("system", told, extra={KEY: save}))
+            text = "" if head == record.head_id else _ANOTHER_BRANCH
+            records.append(SessionMessage("system", text, extra={KEY: save}))
         return records
 
     def _take_own(self, record: SessionMessage, own: dict[str, Any]) -> None:
         self.last = record
         if "message" in own and record.id not in self._entries:
             parent = own.get("parent", self.head)
-            # The parent's line in the file may be damaged.
+            # The parent may be missing, if its line in the file is damaged.
             known = parent is None or parent in self._entries
             entry = _Entry(parent if known else self.head, own["message"], False)
             self._entries[record.id] = entry
             self.head, self._is_saved = record.id, False
         if isinstance(own.get("save"), dict):
             saved = cast("dict[str, Any]", own["save"])
-            self._saved, self._is_saved = saved, True
+            self._last_save, self._is_saved = saved, True
             head = saved.get("head_id", self.head)
             if head is None or head in self._entries:
                 self.head = head
@@ -182,34 +185,34 @@ class OpenEntryLog:
         self._log = EntryLog()
 
     def now(self) -> EntryLog:
-        """Read the new records of the session, and return its entries."""
-        anew, records = self._follower.new()
-        if anew:
+        """Read the new records of the session, and return all its entries."""
+        is_reset, records = self._follower.new()
+        if is_reset:
             self._log = EntryLog()
         self._log.take(records)
         return self._log
 
 
 def saved_in(record: SessionMessage) -> ConversationRecord | None:
-    """Return the conversation record that a session record holds.
+    """Return pydantic-ai's conversation record that is stored in a session record.
 
-    Returns None if the session record is not the last one of a save.
+    Returns None if there is none, because only the last session record of each save contains it.
     """
-    saved = (_own(record) or {}).get("save")
-    return _read(cast("dict[str, Any]", saved)) if isinstance(saved, dict) else None
+    saved = (_own_data(record) or {}).get("save")
+    return _read_record(cast("dict[str, Any]", saved)) if isinstance(saved, dict) else None
 
 
-def _own(record: SessionMessage) -> dict[str, Any] | None:
+def _own_data(record: SessionMessage) -> dict[str, Any] | None:
     """Return pydantic-ai's data in a record, or None for a record of another program."""
     own: Any = record.extra.get(KEY)
     return cast("dict[str, Any]", own) if isinstance(own, dict) else None
 
 
-def _read(saved: dict[str, Any] | None) -> ConversationRecord | None:
+def _read_record(saved: dict[str, Any] | None) -> ConversationRecord | None:
     try:
         return None if saved is None else _RECORD.validate_json(json_codec.encode(saved))
     except ValueError as error:
-        log.warning("what was saved with a conversation is passed over: %s", error)
+        log.warning("saved data of a conversation is skipped: %s", error)
         return None
 
 

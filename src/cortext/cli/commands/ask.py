@@ -1,4 +1,4 @@
-"""`cortext ask`."""
+"""The command `cortext ask`: ask a question about an old conversation."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ import sys
 import click
 
 from cortext import paths
-from cortext.cli.common_options import complete_id, json_option, print_json
-from cortext.cli.launch_tool import pick_tool
+from cortext.cli.common_options import json_option, print_json
+from cortext.cli.completion import complete_id
 from cortext.cli.list_options import tool_option
 from cortext.cli.select_conversation import choose
 from cortext.cli.terminal_text import clean
+from cortext.cli.tool_reopening import pick_tool
 from cortext.config import Config
 from cortext.features.resume.ask import ask, require_question
 from cortext.tools.headless import headless_of, read_report
@@ -19,17 +20,31 @@ from cortext.tools.headless import headless_of, read_report
 
 @click.command("ask")
 @click.argument("query", shell_complete=complete_id)
-@click.argument("text")
+@click.argument("text", metavar="QUESTION", required=False)
 @tool_option
-@click.option("--all", "everywhere", is_flag=True, help="Look in all your workspaces first.")
+@click.option(
+    "--all",
+    "everywhere",
+    is_flag=True,
+    help="Look in all workspaces at once.  [default: in the current one first]",
+)
 @json_option
-def command(query: str, text: str, tool: str | None, everywhere: bool, as_json: bool) -> None:
-    """Ask an old conversation a question.
+def command(
+    query: str, text: str | None, tool: str | None, everywhere: bool, as_json: bool
+) -> None:
+    """Ask a question about an old conversation, and print the answer of an AI tool.
 
-    QUERY says which, TEXT is the question, - reads it from stdin. One turn is had on a copy of the
-    conversation, with the tool's own tools off; the answer is printed, nothing else changes. With
-    --json also the id of the copy, which is not kept, and the tokens, where the tool says them.
+    QUERY names the conversation. QUESTION is the text; - reads it from standard input. The AI tool
+    answers in a copy of the conversation. It cannot run commands or change files. The conversation
+    does not change, and the copy is deleted.
+
+    With --json, the output also has the id of the copy, and the number of tokens if the tool
+    reports it.
     """
+    if text is None:
+        raise click.UsageError(
+            'Give the conversation and the question: `cortext ask QUERY "QUESTION"`.'
+        )
     question = sys.stdin.read() if text == "-" else text
     require_question(question)
     row = choose(query, everywhere=everywhere, forgiving=True)

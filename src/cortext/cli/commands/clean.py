@@ -1,4 +1,4 @@
-"""`cortext clean`."""
+"""The command `cortext clean`: move old completed conversations to the trash."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from cortext.cli.views.bar_chart import counted
 from cortext.cli.warnings import missed
 from cortext.errors import CortextError, reason_of
 from cortext.features.listing.conversation_list import ConversationList, ListFilter
-from cortext.features.manage.trash import delete, rests_since
+from cortext.features.manage.trash import delete, is_idle_since
 
 
 @click.command("clean")
@@ -26,53 +26,58 @@ from cortext.features.manage.trash import delete, rests_since
 @all_option
 @yes_option
 def command(days: int, everywhere: bool, yes: bool) -> None:
-    """Move completed conversations that nobody touched for DAYS to the trash.
+    """Move old completed conversations to the trash.
 
-    Exit code 1: one was kept, or could not be looked at; it is said which, and all others are
-    gone.
+    A conversation is old if nobody used it for DAYS days. The command lists the conversations and
+    asks first. If a conversation cannot be read or moved, the command names it, moves the others,
+    and exits with code 1.
     """
     limit = int((time.time() - days * 86_400) * 1_000_000)
-    with missed() as passed_over:
+    with missed() as skipped:
         conversations = ConversationList(paths.workspace_root(), everywhere=everywhere)
         completed = conversations.list(ListFilter(status="completed", tool="")).rows
         unread: list[str] = []
-        old = [row for row in completed if _rests(row, limit, unread)]
-    kept: list[str] = []
+        old = [row for row in completed if _is_unused(row, limit, unread)]
+    failed: list[str] = []
     if old:
         for row in old:
-            click.echo(f"to the trash: {describe(row)}", err=True)
-        agree("delete it?" if len(old) == 1 else f"delete these {len(old)}?", yes)
+            click.echo(f"will be moved to the trash: {describe(row)}", err=True)
+        agree(f"Delete {counted(len(old), 'conversation')}?", yes)
         for row in old:
-            with _keeping(row, kept):
-                delete(row, unless=lambda row=row: not rests_since(row, limit))
-        gone = len(old) - len(kept)
-        click.echo(f"{gone} deleted; `cortext trash` has {'it' if gone == 1 else 'them'}")
+            with _report_errors(row, failed):
+                delete(row, unless=lambda row=row: not is_idle_since(row, limit))
+        moved = len(old) - len(failed)
+        what = counted(moved, "conversation")
+        click.echo(f"{what} moved to the trash. `cortext trash` lists deleted conversations.")
         expire()
     else:
-        click.echo(f"no completed conversation rested for {counted(days, 'day')}", err=True)
-    if unread or kept or passed_over:
+        click.echo(
+            f"No completed conversation has been unused for {counted(days, 'day')}.", err=True
+        )
+    if unread or failed or skipped:
         raise click.exceptions.Exit(1)
 
 
-def _rests(row: ConversationRow, limit: int, kept: list[str]) -> bool:
-    """Return whether a conversation has been unused since `limit`.
+def _is_unused(row: ConversationRow, limit: int, failed: list[str]) -> bool:
+    """Return whether a conversation has not been used since the time `limit`.
 
-    If the conversation cannot be read, print the error, add its id to `kept` and return False.
+    `limit` is in microseconds since 1970. If the conversation cannot be read, print the error, add
+    its id to `failed`, and return False.
     """
-    with _keeping(row, kept):
-        return rests_since(row, limit)
+    with _report_errors(row, failed):
+        return is_idle_since(row, limit)
     return False
 
 
 @contextmanager
-def _keeping(row: ConversationRow, kept: list[str]) -> Generator[None]:
-    """Print an error of the block instead of raising it.
+def _report_errors(row: ConversationRow, failed: list[str]) -> Generator[None]:
+    """Catch an error inside the `with` block, and print it.
 
-    The id of the failed conversation is added to `kept`.
+    Also add the id of the conversation `row` to `failed`.
     """
     try:
         yield
     except (CortextError, OSError) as error:
-        kept.append(row.key)
+        failed.append(row.key)
         why = error if isinstance(error, CortextError) else reason_of(error)
-        click.echo(f"kept: {clean(f'{row.key}: {why}', lines=False)}", err=True)
+        click.echo(f"not deleted: {clean(f'{row.key}: {why}', lines=False)}", err=True)

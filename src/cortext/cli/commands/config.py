@@ -1,4 +1,4 @@
-"""`cortext config`."""
+"""The command `cortext config`: show or change settings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from cortext.config import (
     definition,
 )
 from cortext.errors import CortextError
-from cortext.features.setup.config_file import current, files, set_value, unset
+from cortext.features.setup.cortext_settings_file import current, files, set_value, unset
 from cortext.tools.registry import is_tool, tool_names
 
 
@@ -26,22 +26,24 @@ def complete_name(
     ctx: click.Context, param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
     """Return the settings whose name starts with the typed text, for shell completion."""
-    found = (setting for setting in SETTINGS if setting.name.startswith(incomplete))
-    return [CompletionItem(setting.name, help=setting.doc) for setting in found]
+    matches = (setting for setting in SETTINGS if setting.name.startswith(incomplete))
+    return [CompletionItem(setting.name, help=setting.doc) for setting in matches]
 
 
 def complete_value(
     ctx: click.Context, param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """Return the allowed values of the setting named before, for shell completion.
+    """Complete the value of a setting, for shell completion.
 
-    These are fixed words, tool names, or folders for a setting that holds a path.
+    The user has already typed the name of the setting. Return its allowed values (fixed words or
+    tool names) that start with the typed text. If the setting is a path, let the shell complete
+    folders.
     """
-    named = [setting for setting in SETTINGS if setting.name == ctx.params.get("name")]
-    if named and named[0].kind == "path":
+    matches = [setting for setting in SETTINGS if setting.name == ctx.params.get("name")]
+    if matches and matches[0].kind == "path":
         return [CompletionItem(incomplete, type="dir")]
-    choices: tuple[str, ...] = named[0].choices if named else ()
-    if named and named[0].kind == "tool":
+    choices: tuple[str, ...] = matches[0].choices if matches else ()
+    if matches and matches[0].kind == "tool":
         choices += tuple(tool_names())
     return [CompletionItem(word) for word in choices if word.startswith(incomplete)]
 
@@ -49,9 +51,11 @@ def complete_value(
 @click.command("config")
 @click.argument("name", required=False, shell_complete=complete_name)
 @click.argument("value", required=False, shell_complete=complete_value)
-@click.option("--unset", "remove", is_flag=True, help="Take NAME out of the file.")
-@click.option("--workspace", is_flag=True, help="Change the workspace's file, not yours.")
-@click.option("--path", "show_paths", is_flag=True, help="Print where the files are.")
+@click.option("--unset", "remove", is_flag=True, help="Remove the setting NAME from the file.")
+@click.option(
+    "--workspace", is_flag=True, help="Change the settings file of the workspace, not your own."
+)
+@click.option("--path", "show_paths", is_flag=True, help="Print the paths of the settings files.")
 @json_option
 def command(
     name: str | None,
@@ -61,9 +65,9 @@ def command(
     show_paths: bool,
     as_json: bool,
 ) -> None:
-    """Show the settings and where each comes from, or change one.
+    """Show all settings and their origins, or change a setting.
 
-    With NAME, print its value; with NAME and VALUE, set it in your file.
+    With NAME, print the value of that setting. With NAME and VALUE, set it in your settings file.
     """
     _check_usage(name, value, remove, workspace, show_paths)
     if show_paths:
@@ -75,21 +79,21 @@ def command(
         else:
             _show(name, as_json)
     except UnknownSettingError as error:
-        _refuse(error, 3)
+        _exit_with_error(error, 3)
 
 
 def _check_usage(
     name: str | None, value: str | None, remove: bool, workspace: bool, show_paths: bool
 ) -> None:
     if show_paths and (name or remove or workspace):
-        raise click.UsageError("--path goes alone")
+        raise click.UsageError("--path cannot be combined with NAME, --unset or --workspace")
     if remove and (not name or value is not None):
-        raise click.UsageError("--unset needs a NAME and no VALUE")
+        raise click.UsageError("--unset needs a NAME, and does not take a VALUE")
     if workspace and value is None and not remove:
         raise click.UsageError("--workspace needs a VALUE or --unset")
 
 
-def _refuse(error: CortextError, code: int) -> NoReturn:
+def _exit_with_error(error: CortextError, code: int) -> NoReturn:
     """Print an error with its hint, and exit with `code`."""
     click.echo(f"error: {clean(str(error), lines=False)}", err=True)
     if error.hint:
@@ -98,11 +102,15 @@ def _refuse(error: CortextError, code: int) -> NoReturn:
 
 
 def _check_tool(name: str, value: str) -> None:
-    """Raise BadSettingError if the setting `name` needs a tool and `value` is not a known tool."""
+    """Check the value of a setting that needs the name of an AI tool.
+
+    Raises BadSettingError if `value` is neither a tool nor a fixed word that the setting allows,
+    such as `ask`. Do nothing for any other setting. `name` is the name of the setting.
+    """
     setting = definition(name)
     if setting.kind == "tool" and value not in setting.choices and not is_tool(value):
-        allowed = f"{', '.join(setting.choices)} or a tool: {', '.join(tool_names())}"
-        raise BadSettingError(f"{name} cannot be {value!r}, only {allowed}")
+        allowed = ", ".join((*setting.choices, *tool_names()))
+        raise BadSettingError(f"{name} cannot be {value!r}; allowed values are {allowed}")
 
 
 def _change(name: str, value: str | None, workspace: bool) -> None:
@@ -113,18 +121,21 @@ def _change(name: str, value: str | None, workspace: bool) -> None:
             _check_tool(name, value)
             path, changed = set_value(name, value, workspace=workspace)
     except BadSettingError as error:
-        _refuse(error, 2)
+        _exit_with_error(error, 2)
     if value is None:
-        done = "removed from" if changed else "is not in"
+        effect = "removed from" if changed else "is not in"
     else:
-        done = "set in" if changed else "was so already in"
-    click.echo(f"{name}: {done} {clean(path, lines=False)}", err=True)
-    now = _loaded().get(name)
-    if value is None or now.origin != path:
-        click.echo(f"it is {_word(now.value)} now, by {clean(now.origin, lines=False)}", err=True)
+        effect = "set in" if changed else "already has this value in"
+    click.echo(f"{name}: {effect} {clean(path, lines=False)}", err=True)
+    current_value = _load_config().get(name)
+    if value is None or current_value.origin != path:
+        origin = clean(current_value.origin, lines=False)
+        click.echo(
+            f"The value is now {_format_value(current_value.value)} (origin: {origin}).", err=True
+        )
 
 
-def _loaded() -> Config:
+def _load_config() -> Config:
     config = current()
     for warning in config.warnings:
         click.echo(f"warning: {clean(warning, lines=False)}", err=True)
@@ -132,20 +143,20 @@ def _loaded() -> Config:
 
 
 def _show(name: str | None, as_json: bool) -> None:
-    config = _loaded()
+    config = _load_config()
     if name is not None:
         value = config[name]
         if as_json:
-            print_json(next(_row(config, s) for s in SETTINGS if s.name == name))
+            print_json(next(_as_dict(config, s) for s in SETTINGS if s.name == name))
         else:
             click.echo(clean(str(value), lines=False))
     elif as_json:
-        print_json([_row(config, setting) for setting in SETTINGS])
+        print_json([_as_dict(config, setting) for setting in SETTINGS])
     else:
-        _print(config)
+        _print_table(config)
 
 
-def _row(config: Config, setting: Setting) -> dict[str, Any]:
+def _as_dict(config: Config, setting: Setting) -> dict[str, Any]:
     value, origin = config.get(setting.name)
     return {
         "name": setting.name,
@@ -156,25 +167,25 @@ def _row(config: Config, setting: Setting) -> dict[str, Any]:
     }
 
 
-def _print(config: Config) -> None:
+def _print_table(config: Config) -> None:
     rows = [("NAME", "VALUE", "ORIGIN")]
     for setting in SETTINGS:
         value, origin = config.get(setting.name)
-        rows.append((setting.name, _word(value), clean(origin, lines=False)))
+        rows.append((setting.name, _format_value(value), clean(origin, lines=False)))
     widths = [max(len(row[column]) for row in rows) for column in range(2)]
     for name, value, origin in rows:
         click.echo(f"{name:{widths[0]}}  {value:{widths[1]}}  {origin}")
 
 
-def _word(value: Any) -> str:
+def _format_value(value: Any) -> str:
     return clean(str(value), lines=False) or '""'
 
 
 def _print_paths(as_json: bool) -> None:
-    found = files()
+    settings_files = files()
     if as_json:
-        print_json(found._asdict())
+        print_json(settings_files._asdict())
         return
-    for path in found:
+    for path in settings_files:
         if path is not None:
             click.echo(path)

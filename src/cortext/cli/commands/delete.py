@@ -1,15 +1,15 @@
-"""`cortext delete`."""
+"""The command `cortext delete`: move a conversation to the trash."""
 
 from __future__ import annotations
 
 import click
 
 from cortext.catalog.row import AUR, ConversationRow
-from cortext.cli.common_options import complete_id
+from cortext.cli.completion import complete_id
 from cortext.cli.confirm import agree, expire, yes_option
 from cortext.cli.select_conversation import choose, describe
 from cortext.cli.spawn_actions import delete_one
-from cortext.cli.standalone_refusals import not_deleted
+from cortext.cli.standalone_refusals import cannot_delete_error
 from cortext.cli.terminal_text import clean
 from cortext.cli.views.bar_chart import counted
 from cortext.features.archive.archive_sync import forget
@@ -20,9 +20,12 @@ from cortext.features.manage.trash import delete, delete_log, files_of_log
 @click.argument("id", nargs=-1, shell_complete=complete_id, required=True)
 @yes_option
 def command(id: tuple[str, ...], yes: bool) -> None:
-    """Move a conversation, with its markdown, or a session of `spawn` to the trash; of a session of
-    an AI tool, our copy: what the tool itself keeps is not touched. Of a session that a program
-    keeps by an adapter, all that the adapter keeps of it, as the checkpoints of a thread."""
+    """Move a conversation or a session of `spawn` to the trash.
+
+    The markdown of a conversation moves with it. For a session of an AI tool, only cortext's copy
+    moves to the trash; the tool's own files do not change. For a session of a program that uses a
+    cortext adapter (for example for LangGraph), all files of the session move to the trash.
+    """
     row = choose(" ".join(id), origins=False)
     if row.tool == AUR:
         agree(f"Delete session {row.key}?", yes)
@@ -32,32 +35,35 @@ def command(id: tuple[str, ...], yes: bool) -> None:
         _delete_log(row, yes)
         return
     if row.is_standalone:
-        raise not_deleted(row)
+        raise cannot_delete_error(row)
     if row.tool:
-        _forget(row, yes)
+        _delete_copy(row, yes)
         return
-    click.echo(f"to the trash: {describe(row)}, {counted(row.messages, 'message')}", err=True)
-    agree("delete it?", yes)
+    what = f"{describe(row)}, {counted(row.messages, 'message')}"
+    click.echo(f"will be moved to the trash: {what}", err=True)
+    agree("Delete it?", yes)
     entry = delete(row)
-    click.echo(f"deleted; `cortext trash restore {entry.id[:8]}` brings it back")
+    click.echo(f"Deleted. `cortext trash restore {entry.id[:8]}` restores it.")
     expire()
 
 
 def _delete_log(row: ConversationRow, yes: bool) -> None:
-    beside = len(files_of_log(row)) - 1
-    more = f", and {counted(beside, 'file')} of its program beside it" if beside else ""
-    click.echo(f"to the trash: {describe(row)}, {counted(row.messages, 'message')}{more}", err=True)
-    agree("delete it? a program that goes on with it begins it anew", yes)
+    other_files = len(files_of_log(row)) - 1
+    more = f", and {counted(other_files, 'other file')} of its program" if other_files else ""
+    what = f"{describe(row)}, {counted(row.messages, 'message')}{more}"
+    click.echo(f"will be moved to the trash: {what}", err=True)
+    click.echo("A program that continues this session will start with an empty session.", err=True)
+    agree("Delete it?", yes)
     entry = delete_log(row)
-    click.echo(f"deleted; `cortext trash restore {entry.id[:8]}` brings it back")
+    click.echo(f"Deleted. `cortext trash restore {entry.id[:8]}` restores it.")
     expire()
 
 
-def _forget(row: ConversationRow, yes: bool) -> None:
-    click.echo(f"to the trash: our copy of {describe(row)}", err=True)
-    agree("delete it?", yes)
-    done = forget(row.tool, row.key, row.title)
-    click.echo(clean(done.sentence, lines=False))
-    if done.entry:
-        click.echo(f"`cortext trash restore {done.entry.id[:8]}` brings it back")
+def _delete_copy(row: ConversationRow, yes: bool) -> None:
+    click.echo(f"will be moved to the trash: cortext's copy of {describe(row)}", err=True)
+    agree("Delete it?", yes)
+    result = forget(row.tool, row.key, row.title)
+    click.echo(clean(result.sentence, lines=False))
+    if result.entry:
+        click.echo(f"`cortext trash restore {result.entry.id[:8]}` restores it.")
     expire()

@@ -1,4 +1,4 @@
-"""`cortext doctor`."""
+"""The command `cortext doctor`: check cortext, your AI tools and your saved conversations."""
 
 from __future__ import annotations
 
@@ -14,14 +14,7 @@ from cortext.cli.terminal_text import clean
 from cortext.cli.views.bar_chart import counted, size
 from cortext.cli.views.list_view import short
 from cortext.clock import ago
-from cortext.features.doctor.history_locations import history_locations
-from cortext.features.doctor.repair import (
-    RepairOutcome,
-    count_repeated_kinds,
-    problem_kind,
-    run_repairs,
-)
-from cortext.features.doctor.report import (
+from cortext.features.doctor.diagnosis import (
     ArchiveHealth,
     Diagnosis,
     Health,
@@ -29,215 +22,234 @@ from cortext.features.doctor.report import (
     diagnose,
     recheck,
 )
+from cortext.features.doctor.history_locations import history_locations
+from cortext.features.doctor.problem import describe_kept
+from cortext.features.doctor.repair import (
+    RepairOutcome,
+    count_repeated_kinds,
+    problem_kind,
+    run_repairs,
+)
 
-_SHOWN = 3
-"""How much is said of one file, unless all of it is asked for."""
-_ROUNDS = 3
+_MAX_PER_FILE = 3
+"""The maximum number of problems in one file that are shown without `--verbose`."""
+_MAX_ROUNDS = 3
 
 
 @click.command("doctor")
-@click.option("--fix", is_flag=True, help="Mend what can be mended without losing anything.")
-@click.option("--deep", is_flag=True, help="Read also what has not changed since it was sound.")
-@click.option("-v", "--verbose", is_flag=True, help="Say all that is wrong with each file.")
+@click.option(
+    "--fix", is_flag=True, help="Repair everything that can be repaired without data loss."
+)
+@click.option(
+    "--deep", is_flag=True, help="Also read files that have not changed since they were intact."
+)
+@click.option("-v", "--verbose", is_flag=True, help="Show all problems of each file.")
 @yes_option
 @json_option
 def command(fix: bool, deep: bool, verbose: bool, yes: bool, as_json: bool) -> None:
-    """Say whether cortext and your AI tools work together, whether everything that is kept can be
-    read, and what went wrong in the background.
+    """Check cortext, your AI tools and your saved conversations.
 
-    Without `--fix` nothing is changed. With it you see a plan first and are asked; the original of
-    everything that is changed is kept. The exit code is 1 where something is wrong.
+    The command checks whether cortext and your AI tools work together and whether all saved files
+    can be read. It also shows recent errors of hooks and background processes.
+
+    Without --fix, nothing is changed. With --fix, the command shows a repair plan and asks first.
+    It keeps the original of everything that it changes. The exit code is 1 if there is a problem.
     """
     if yes and not fix:
-        raise click.UsageError("--yes answers what --fix asks: give both")
-    found = _look(deep)
+        raise click.UsageError("--yes works only together with --fix")
+    diagnosis = _diagnose(deep)
     if fix:
-        _fix(found, yes=yes, verbose=verbose, as_json=as_json)
+        _fix(diagnosis, yes=yes, verbose=verbose, as_json=as_json)
         return
     if as_json:
-        print_json(found.health)
+        print_json(diagnosis.health)
     else:
-        _say(_sentences(found.health, verbose))
-    if not found.health.is_well:
+        _print_lines(_report_lines(diagnosis.health, verbose))
+    if not diagnosis.health.is_well:
         raise click.exceptions.Exit(1)
 
 
-def _look(deep: bool) -> Diagnosis:
-    bar = ProgressBar("bytes looked at")
+def _diagnose(deep: bool) -> Diagnosis:
+    bar = ProgressBar("bytes checked")
     try:
-        # Our MCP server is started to see whether it starts: that takes a second or more.
-        bar.begin("looking at your tools and conversations")
+        # As a test, the diagnosis starts the MCP server of cortext, which takes a second or more.
+        bar.begin("checking your tools and conversations")
         return diagnose(deep=deep, progress=bar.progress)
     finally:
         bar.clear()
 
 
-def _say(lines: list[str], *, err: bool = False) -> None:
+def _print_lines(lines: list[str], *, err: bool = False) -> None:
     for line in lines:
         click.echo(clean(line, lines=False), err=err)
 
 
-def _fix(found: Diagnosis, *, yes: bool, verbose: bool, as_json: bool) -> None:
+def _fix(diagnosis: Diagnosis, *, yes: bool, verbose: bool, as_json: bool) -> None:
     """Show the repair plan, ask the user, run the repairs, and report the problems that remain.
 
-    A repair can reveal further problems. These get another plan, for at most `_ROUNDS` rounds. Exit
-    with 1 if a problem remains.
+    A repair can reveal further problems. In that case, repeat these steps with a new plan, at most
+    `_MAX_ROUNDS` times. Exit with code 1 if a problem remains.
     """
     outcome, steps = RepairOutcome([], []), list[str]()
-    for _ in range(_ROUNDS):
-        new = [mend for mend in found.mends if mend.sentence not in steps]
+    for _ in range(_MAX_ROUNDS):
+        new = [repair for repair in diagnosis.mends if repair.sentence not in steps]
         if not new:
             break
-        sentences = [mend.sentence for mend in new]
-        _say(_plan(sentences), err=True)
-        if not _agreed(len(new), yes):
-            _nothing_done(found, steps + sentences, outcome, as_json)
+        sentences = [repair.sentence for repair in new]
+        _print_lines(_plan_lines(sentences), err=True)
+        if not _confirm_repairs(len(new), yes):
+            _exit_unrepaired(diagnosis, steps + sentences, outcome, as_json)
         steps += sentences
-        done = run_repairs(new)
-        outcome = RepairOutcome(outcome.mended + done.mended, outcome.failed + done.failed)
-        recheck(found)
+        results = run_repairs(new)
+        outcome = RepairOutcome(outcome.mended + results.mended, outcome.failed + results.failed)
+        recheck(diagnosis)
     if as_json:
-        _print_fixed(found, steps, outcome)
+        _print_outcome(diagnosis, steps, outcome)
     else:
-        _say([*_done(outcome), *_problems(found.health, verbose)])
-    if outcome.failed or not found.health.is_well:
+        _print_lines([*_outcome_lines(outcome), *_problem_lines(diagnosis.health, verbose)])
+    if outcome.failed or not diagnosis.health.is_well:
         raise click.exceptions.Exit(1)
 
 
-def _print_fixed(found: Diagnosis, plan: list[str], outcome: RepairOutcome) -> None:
+def _print_outcome(diagnosis: Diagnosis, plan: list[str], outcome: RepairOutcome) -> None:
     done = {"plan": plan, "mended": outcome.mended, "failed": outcome.failed}
-    print_json({**done, "health": found.health})
+    print_json({**done, "health": diagnosis.health})
 
 
-def _plan(sentences: list[str]) -> list[str]:
+def _plan_lines(sentences: list[str]) -> list[str]:
     steps = [f"{number}. {sentence}" for number, sentence in enumerate(sentences, 1)]
-    return ["what will be done; the original of every conversation is kept:", *steps]
+    return ["Planned repairs (the original of every conversation is kept):", *steps]
 
 
-def _agreed(count: int, yes: bool) -> bool:
-    what = "this" if count == 1 else f"these {count} things"
-    return yes or (can_ask() and click.confirm(f"do {what}?", err=True))
+def _confirm_repairs(count: int, yes: bool) -> bool:
+    what = "this repair" if count == 1 else f"these {count} repairs"
+    return yes or (can_ask() and click.confirm(f"Make {what}?", err=True))
 
 
-def _nothing_done(found: Diagnosis, plan: list[str], outcome: RepairOutcome, as_json: bool) -> None:
-    """Exit because the user declined the plan, or because there is no terminal to ask on.
+def _exit_unrepaired(
+    diagnosis: Diagnosis, plan: list[str], outcome: RepairOutcome, as_json: bool
+) -> None:
+    """Print the repairs that were already made, and exit without making the planned repairs.
 
-    The exit code is 1 if the user declined, and 2 without a terminal.
+    `plan` has a sentence for every planned repair. `outcome` has the repairs that were already
+    made. The exit code is 1 if the user declined, and 2 if there is no terminal to ask on.
     """
     if as_json:
-        _print_fixed(found, plan, outcome)
+        _print_outcome(diagnosis, plan, outcome)
     else:
-        _say(_done(outcome))
+        _print_lines(_outcome_lines(outcome))
     if can_ask():
-        click.echo("nothing was done", err=True)
+        click.echo("Nothing was changed.", err=True)
         raise click.exceptions.Exit(1)
     click.echo(f"error: {NOBODY_TO_ASK}", err=True)
-    click.echo("hint: `cortext doctor --fix --yes` does it without asking", err=True)
+    click.echo("hint: `cortext doctor --fix --yes` repairs without asking", err=True)
     raise click.exceptions.Exit(2)
 
 
-def _done(outcome: RepairOutcome) -> list[str]:
-    lines: list[str] = []
-    for done in outcome.mended:
-        kept = f"; kept: {', '.join(done.kept)}" if done.kept else ""
-        lines.append(f"mended: {done.did}{kept}")
+def _outcome_lines(outcome: RepairOutcome) -> list[str]:
+    lines = [f"repaired: {each.did}{describe_kept(each.kept)}" for each in outcome.mended]
     for failed in outcome.failed:
         lines.append(f"not done: {failed.step}: {failed.why}")
         lines += [f"hint: {failed.hint}"] if failed.hint else []
     return lines
 
 
-def _sentences(health: Health, verbose: bool) -> list[str]:
+def _report_lines(health: Health, verbose: bool) -> list[str]:
     where = f"at {short(health.program)}" if health.program else "not on the PATH"
     lines = [f"cortext {health.version}, {where}"]
-    lines += [_of_tool(tool) for tool in health.tools] or ["no AI tool was found"]
-    lines.append(_of_places())
-    lines += _of_server(health)
-    lines.append(_of_archive(health.archive))
-    lines += _of_conversations(health)
+    lines += [_tool_line(tool) for tool in health.tools] or ["no AI tool was found"]
+    lines.append(_folders_line())
+    lines += _server_lines(health)
+    lines.append(_archive_line(health.archive))
+    lines += _conversation_lines(health)
     if health.errors:
-        lines += ["what failed last in hooks and in the background:"]
+        lines += ["recent errors in hooks and background processes:"]
         lines += [f"- {line}" for line in health.errors]
-    return [*lines, *_problems(health, verbose)]
+    return [*lines, *_problem_lines(health, verbose)]
 
 
-def _problems(health: Health, verbose: bool) -> list[str]:
+def _problem_lines(health: Health, verbose: bool) -> list[str]:
     lines: list[str] = []
     of_file: dict[str, int] = {}
-    count = Counter(problem.path for problem in health.problems if problem.path)
-    many = {} if verbose else count_repeated_kinds(health.problems)
-    named: set[str] = set()
+    total = Counter(problem.path for problem in health.problems if problem.path)
+    repeated = {} if verbose else count_repeated_kinds(health.problems)
+    reported: set[str] = set()
     for problem in health.problems:
         kind = problem_kind(problem)
-        if kind in named:
+        if kind in reported:
             continue
-        said = of_file[problem.path] = of_file.get(problem.path, 0) + 1
-        if problem.path and said > _SHOWN and not verbose:
-            if said == _SHOWN + 1:
-                more = count[problem.path] - _SHOWN
-                lines.append(f"- {problem.path}: {more} more of it (`--verbose` shows all)")
+        number = of_file[problem.path] = of_file.get(problem.path, 0) + 1
+        if problem.path and number > _MAX_PER_FILE and not verbose:
+            if number == _MAX_PER_FILE + 1:
+                more = total[problem.path] - _MAX_PER_FILE
+                lines.append(
+                    f"- {problem.path}: {counted(more, 'more problem')} (`--verbose` shows all)"
+                )
             continue
         lines.append(f"{problem.severity}: {problem.text}")
-        # What `--fix` mends is said once, for all of them.
+        # Problems that `--fix` repairs share one hint at the end.
         lines += [] if problem.mend else [f"hint: {problem.hint}"]
-        if kind in many:
-            named.add(kind)
-            lines.append(f"- the same in {many[kind] - 1:,} more files (`--verbose` shows all)")
-    if mends := sum(bool(problem.mend) for problem in health.problems):
-        of = "it" if mends == len(health.problems) == 1 else f"{mends} of them"
-        lines.append(f"hint: `cortext doctor --fix` mends {of}: it shows how, and asks")
-    return [*lines, "nothing is wrong"] if health.is_well else lines
+        if kind in repeated:
+            reported.add(kind)
+            lines.append(
+                f"- {repeated[kind] - 1:,} more files have the same problem (`--verbose` shows all)"
+            )
+    if repairable := sum(bool(problem.mend) for problem in health.problems):
+        what = counted(repairable, "problem")
+        lines.append(f"hint: `cortext doctor --fix` can repair {what}; it shows a plan and asks")
+    return [*lines, "no problems found"] if health.is_well else lines
 
 
-def _of_conversations(health: Health) -> list[str]:
-    """Return the line about the checked conversations, or no line if there are none."""
+def _conversation_lines(health: Health) -> list[str]:
+    """Return the line that counts the checked conversations, or [] if there are none."""
     if not health.conversations:
         return []
 
-    looked = counted(health.conversations, "conversation")
+    checked = counted(health.conversations, "conversation")
     rest = health.conversations - health.read
-    same = f"; {rest:,} have not changed since they were sound (`--deep` reads them too)"
-    return [f"looked at {looked}, {health.read:,} of them read{same if rest else ''}"]
+    unchanged = f"; {rest:,} not read, because unchanged since the last check (`--deep` reads all)"
+    return [f"checked {checked}: {health.read:,} read{unchanged if rest else ''}"]
 
 
-def _of_places() -> str:
+def _folders_line() -> str:
     places = [
         f"{short(place.folder)} ({place.variable} is {'' if place.is_set else 'not '}set)"
         for place in history_locations()
     ]
-    return f"histories are looked for in {', '.join(places)}"
+    return f"history folders: {', '.join(places)}"
 
 
-def _of_tool(tool: ToolHealth) -> str:
-    at = short(tool.program) if tool.program else "its program is not on the PATH"
-    at += f" {tool.version}" if tool.version else ""
-    at += "" if tool.tested else " (newer than what was tested)"
+def _tool_line(tool: ToolHealth) -> str:
+    program = short(tool.program) if tool.program else "its program is not on the PATH"
+    program += f" {tool.version}" if tool.version else ""
+    program += "" if tool.tested else " (newer than the tested versions)"
     parts = [
-        f"{there} of our {what} {'is' if there == 'none' else 'are'} in it"
-        for what, there in (("hooks", tool.hooks), ("commands", tool.commands))
-        if there != "not used"
+        f"{what}: {state} installed"
+        for what, state in (("hooks", tool.hooks), ("commands", tool.commands))
+        if state != "not used"
     ]
     if not tool.connected:
         parts = [f"not connected (`cortext setup --tools {tool.tool}`)"]
-    return f"{tool.tool}: {at}; {', '.join(parts)}"
+    return f"{tool.tool}: {program}; {', '.join(parts)}"
 
 
-def _of_server(health: Health) -> list[str]:
-    """Return the line about our MCP server, or no line if nothing is expected.
+def _server_lines(health: Health) -> list[str]:
+    """Return a list with one line about the MCP server of cortext.
 
-    Nothing is expected if the server is in no tool's settings and no tool is connected.
+    The list is empty if `cortext setup` has connected no tool, and no tool has the server in its
+    settings.
     """
-    there = [tool.tool for tool in health.tools if tool.server == "present"]
+    configured = [tool.tool for tool in health.tools if tool.server == "present"]
     others = [tool for tool in health.tools if tool.server != "present"]
-    if not there and not any(tool.connected or tool.server != "missing" for tool in others):
+    if not configured and not any(tool.connected or tool.server != "missing" for tool in others):
         return []
-    parts = [f"in {', '.join(there)}"] if there else []
+    parts = [f"configured in {', '.join(configured)}"] if configured else []
     for tool in others:
         more = f" (`cortext setup --tools {tool.tool}`)" if tool.server == "missing" else ""
         parts.append(f"{tool.tool}: {tool.server}{more}")
     server = health.server
     if server.starts:
-        parts.append(f"it starts, with {server.tools} tools")
+        parts.append(f"it starts and has {server.tools} tools")
     elif server.starts is False:
         parts.append("it does not start")
     if not server.package:
@@ -245,14 +257,14 @@ def _of_server(health: Health) -> list[str]:
     return [f"MCP server: {'; '.join(parts)}"]
 
 
-def _of_archive(archive: ArchiveHealth) -> str:
+def _archive_line(archive: ArchiveHealth) -> str:
     if archive.enabled is None:
-        return "archive: its setting cannot be read"
+        return "archive: the setting archive.enabled cannot be read"
     if not archive.enabled:
-        return "archive: turned off (`cortext config archive.enabled on`)"
+        return "archive: turned off (`cortext config archive.enabled on` turns it on)"
     if archive.last_sync is None:
-        return "archive: nothing was copied yet (`cortext sync`)"
+        return "archive: nothing was copied yet (run `cortext sync`)"
     last = ago(int(archive.last_sync.timestamp() * 1_000_000))
-    kept = f"{size(archive.sources)} kept in {size(archive.packed)}"
+    sizes = f"{size(archive.sources)} compressed to {size(archive.packed)}"
     transcripts = counted(archive.copies, "transcript")
-    return f"archive: {transcripts}, {kept}, in {short(archive.folder)}; last sync {last}"
+    return f"archive: {transcripts}, {sizes}, in {short(archive.folder)}; last sync {last}"

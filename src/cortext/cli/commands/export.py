@@ -1,61 +1,122 @@
-"""`cortext export`."""
+"""The command `cortext export`: write a conversation to an md, html, json or jsonl file."""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import click
+import msgspec
 
-from cortext.cli.common_options import check_store, complete_id
+from cortext.cli.common_options import Number
+from cortext.cli.completion import complete_id
+from cortext.cli.error_output import OptionValueError
 from cortext.cli.select_conversation import choose
+from cortext.cli.store_option import check_store
 from cortext.cli.terminal_text import can_ask, clean
 from cortext.errors import SessionNotFoundError
 from cortext.features.capture.capture import capture_pending
 from cortext.features.listing.session_of_row import read_all
 from cortext.features.listing.store_sessions import show_session
 from cortext.features.transfer.export import FORMATS, format_for, target_file, write_export
-from cortext.formats.exports.export_codec import encode
+from cortext.features.transfer.export_selection import (
+    ExportSelection,
+    redact_session,
+    select_parts,
+)
+from cortext.formats.exports.export_formats import encode
 from cortext.formats.record_lines import Damage
 from cortext.model.session import Session
 
 
 @click.command("export")
 @click.argument("query", nargs=-1, required=True, shell_complete=complete_id)
-@click.option("--format", "format", type=click.Choice(FORMATS), help="By default, as FILE's name.")
-@click.option("-o", "output", metavar="FILE", help="Write to FILE, or to ID.FORMAT in a folder.")
-@click.option("--force", is_flag=True, help="Write over a file that is there.")
-@click.option("--store", metavar="URL", callback=check_store, help="Look in a store, by id.")
+@click.option(
+    "--format",
+    "format",
+    type=click.Choice(FORMATS),
+    help="The file format.  [default: the suffix of FILE, otherwise md]",
+)
+@click.option(
+    "-o",
+    "output",
+    metavar="FILE",
+    help="Write to FILE. If FILE is a folder, write to ID.FORMAT in that folder.",
+)
+@click.option("--force", is_flag=True, help="Overwrite an existing file.")
+@click.option(
+    "--store",
+    metavar="URL",
+    callback=check_store,
+    help="Export a session of this store, by its id.",
+)
+@click.option(
+    "--from", "first", type=Number(min=1), metavar="N", help="Start with message number N."
+)
+@click.option("--to", "last", type=Number(min=1), metavar="N", help="End with message number N.")
+@click.option("--no-tools", is_flag=True, help="Leave out tool calls and their results.")
+@click.option(
+    "--redact",
+    is_flag=True,
+    help="Replace keys and passwords in the export. The conversation does not change.",
+)
 def command(
-    query: tuple[str, ...], format: str | None, output: str | None, force: bool, store: str | None
+    query: tuple[str, ...],
+    format: str | None,
+    output: str | None,
+    force: bool,
+    store: str | None,
+    first: int | None,
+    last: int | None,
+    no_tools: bool,
+    redact: bool,
 ) -> None:
-    """Write a conversation to a file: markdown, a web page, or JSON.
+    """Write a conversation to a file as markdown, HTML or JSON.
 
-    QUERY is an id, the beginning of one, words of the title, or words that were said. Without -o
-    it goes to standard output, as markdown unless --format says otherwise. `cortext import` reads
-    each of them back.
+    QUERY is an id, the start of an id, words of the title, or words of the messages. Without -o,
+    the conversation goes to standard output; the default format is markdown. `cortext import` can
+    read every format.
+
+    --from and --to take the message numbers that `cortext show` prints.
     """
-    found = _find(" ".join(query), store)
-    written = encode(found.session, format or format_for(output or ""))
+    if first and last and first > last:
+        raise click.UsageError("--from is after --to")
+    exported = _find(" ".join(query), store)
+    count = len(exported.session.messages)
+    if (number := first or (last if not count else 0)) and number > count:
+        has = f"has {count:,}" if count else "has no messages"
+        raise OptionValueError(f"no message {number}; this conversation {has}")
+    session = exported.session
+    if first or last or no_tools:
+        selection = ExportSelection(first or 1, last, tools=not no_tools)
+        session = select_parts(session, selection)
+    redacted = 0
+    if redact:
+        session, redacted = redact_session(session)
+    data = encode(session, format or format_for(output or ""))
     if output is None or output == "-":
-        sys.stdout.buffer.write(written)
+        sys.stdout.buffer.write(data)
     else:
-        path = target_file(output, found.session.id, format or format_for(output))
-        write_export(path, written, overwrite=force or _may_overwrite(path))
-        click.echo(f"{found.session.id} is in {clean(path, lines=False)}", err=True)
-    if found.side:
-        what = "1 sub-agent" if found.side == 1 else f"{found.side} sub-agents"
-        click.echo(f"what {what} said is not in it; `cortext show --full` has it", err=True)
-    _warn(found.damages)
+        path = target_file(output, exported.session.id, format or format_for(output))
+        write_export(path, data, overwrite=force or _may_overwrite(path))
+        click.echo(f"Wrote {exported.session.id} to {clean(path, lines=False)}", err=True)
+    if redact:
+        what = "1 secret was" if redacted == 1 else f"{redacted} secrets were"
+        click.echo(f"{what} redacted in the export.", err=True)
+    if exported.sub_agents:
+        what = "1 sub-agent" if exported.sub_agents == 1 else f"{exported.sub_agents} sub-agents"
+        click.echo(
+            f"The messages of {what} are not included. `cortext show --full` shows them.", err=True
+        )
+    _warn(exported.damages)
 
 
-class _ExportedSession(NamedTuple):
+class _ExportedSession(msgspec.Struct, frozen=True):
     session: Session
     damages: Sequence[Damage]
-    side: int = 0
-    """How many sub-agents spoke beside it."""
+    sub_agents: int = 0
+    """The number of sub-agents of the session."""
 
 
 def _find(query: str, store: str | None) -> _ExportedSession:
@@ -64,28 +125,29 @@ def _find(query: str, store: str | None) -> _ExportedSession:
     row = choose(query, forgiving=True)
     if not row.status:
         missing = SessionNotFoundError(row.key)
-        missing.hint = f"only its markdown is there: {clean(row.place.folder, lines=False)}"
+        missing.hint = f"only its markdown exists: {clean(row.place.folder, lines=False)}"
         raise missing
     read = read_all(capture_pending(row))
     return _ExportedSession(read.session, read.damages, len(read.side))
 
 
 def _may_overwrite(path: str) -> bool:
-    """Return whether the file exists and the user agrees to overwrite it.
+    """Return whether the user allows the export to overwrite the existing file `path`.
 
-    Abort if the user declines. Without a terminal return False, so that the write fails with an
-    error that names the file.
+    Ask the user, and abort if the user declines. If the file does not exist, or if there is no
+    terminal to ask on, return False without a question. The export then refuses to overwrite a
+    file.
     """
     if not (os.path.lexists(path) and can_ask()):
         return False
-    click.confirm(f"{clean(path, lines=False)} is there; write over it?", abort=True, err=True)
+    click.confirm(f"{clean(path, lines=False)} exists. Overwrite it?", abort=True, err=True)
     return True
 
 
 def _warn(damages: Sequence[Damage]) -> None:
-    """Print warnings about the parts of a conversation that are missing in the export.
+    """Print a warning for each damaged part of the conversation.
 
-    Exit with 5 if something that was written is lost.
+    Exit with code 5 if a damage is fatal: the export then lacks messages that were saved.
     """
     for damage in damages:
         where = damage.path if damage.line is None else f"{damage.path}, line {damage.line}"

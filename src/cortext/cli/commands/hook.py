@@ -1,7 +1,7 @@
-"""`cortext hook`.
+"""The command `cortext hook`: save new messages. The hooks of AI tools call this command.
 
-A hook never fails the tool that calls it: the exit code is 0 whatever happens, and stdout has only
-what the tool expects. Errors go to a log.
+A hook must never disturb the tool that calls it. The exit code is always 0, stdout contains only
+the JSON that the tool expects, and errors go to a log.
 """
 
 from __future__ import annotations
@@ -30,10 +30,14 @@ def complete_tool(
 def complete_event(
     ctx: click.Context, param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """Return the hook events of the tool named before, for shell completion."""
+    """Complete the name of a hook event, for shell completion.
+
+    The user has already typed the name of the tool. Return the events of this tool that start with
+    the typed text.
+    """
     tool = get_tool(str(ctx.params.get("tool")))
-    known = tool.hook_events if tool else ()
-    return [CompletionItem(event) for event in known if event.startswith(incomplete)]
+    events = tool.hook_events if tool else ()
+    return [CompletionItem(event) for event in events if event.startswith(incomplete)]
 
 
 @click.command("hook", context_settings={"ignore_unknown_options": True})
@@ -41,8 +45,10 @@ def complete_event(
 @click.argument("event", shell_complete=complete_event)
 @click.argument("payload", nargs=-1, metavar="[PAYLOAD]")
 def command(tool: str, event: str, payload: tuple[str, ...]) -> None:
-    """Called by the hooks of AI tools: keeps what was said. JSON comes on standard input, or as
-    PAYLOAD. Nothing fails the tool; errors go to a log that `cortext doctor` shows.
+    """Save new messages of a tool session. The hooks of AI tools call this command.
+
+    The tool passes JSON on standard input or as PAYLOAD. The exit code is always 0, so that the
+    tool does not fail. Errors go to a log that `cortext doctor` shows.
     """
     try:
         answer = _handle(tool, event, payload)
@@ -54,11 +60,11 @@ def command(tool: str, event: str, payload: tuple[str, ...]) -> None:
 
 def _handle(tool: str, event: str, payload: tuple[str, ...]) -> dict[str, Any]:
     if not is_tool(tool):
-        raise ValueError(f"there is no tool {tool}")
+        raise ValueError(f"unknown tool: {tool}")
     data = payload[-1].encode("utf-8", "surrogateescape") if payload else _read_stdin()
     decoded: Any = json.loads(data if data.strip() else b"{}")
     if not isinstance(decoded, dict):
-        raise ValueError("the tool gave something else than a JSON object")
+        raise ValueError("the tool did not pass a JSON object")
     return hook(tool, event, cast("dict[str, Any]", decoded))
 
 

@@ -1,34 +1,37 @@
-"""`cortext import`."""
+"""The command `cortext import`: import an exported file or a tool's session as a conversation."""
 
 from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
 from cortext import paths
 from cortext.catalog.row import ConversationRow
-from cortext.cli.common_options import check_store, complete_among, json_option, print_json
+from cortext.cli.common_options import json_option, print_json
+from cortext.cli.completion import complete_among
 from cortext.cli.select_conversation import choose
 from cortext.cli.shell_quoting import quoted
+from cortext.cli.store_option import check_store
 from cortext.cli.terminal_text import clean
 from cortext.cli.views.list_view import short
 from cortext.errors import CortextError, SessionNotFoundError
 from cortext.features.listing.conversation_list import ConversationList
-from cortext.features.listing.conversation_names import whole_path
-from cortext.features.transfer.import_file import (
+from cortext.features.listing.unique_names import whole_path
+from cortext.features.transfer.import_exported_file import (
     ImportedFile,
     parse_export,
     read_export,
     refuse_large,
     save_imported,
 )
-from cortext.features.transfer.import_session import already_kept, import_session, is_own_id
+from cortext.features.transfer.import_session import find_imported, import_session, is_program_id
 from cortext.features.transfer.import_sqlite import (
     is_database,
-    open_programs,
+    open_program_store,
     put_items,
     read_database,
 )
@@ -43,9 +46,13 @@ _CHUNK = 1 << 20
 _ENDINGS = (".md", ".html", ".json", ".jsonl", ".db")
 
 
-class _Done(NamedTuple):
-    """A conversation that there is now; `new` if it was not before. `elsewhere` is the workspace
-    that has it, where that is not this one, and `path` its folder there."""
+class _ImportResult(msgspec.Struct, frozen=True):
+    """The result of the import of one conversation.
+
+    `new` is False if the conversation existed before. `elsewhere` and `path` are set only if it
+    exists in another workspace. `elsewhere` is then the folder of that workspace, and `path` is the
+    folder of the conversation.
+    """
 
     id: str
     new: bool
@@ -54,7 +61,7 @@ class _Done(NamedTuple):
 
 
 def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Return matching sessions of tools as `complete_id` does, for shell completion.
+    """Return the tool sessions whose id or title matches the typed text, for shell completion.
 
     If no session matches, let the shell complete file names.
     """
@@ -73,46 +80,50 @@ def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
     metavar="FILE...|SESSION...",
     shell_complete=_complete,
 )
-@click.option("--as", "id", metavar="ID", help="Import it under this id.")
-@click.option("--store", metavar="URL", callback=check_store, help="Import into a store.")
+@click.option("--as", "id", metavar="ID", help="Import the conversation under this id.")
+@click.option("--store", metavar="URL", callback=check_store, help="Import into this store.")
 @json_option
 def command(files: tuple[str, ...], id: str | None, store: str | None, as_json: bool) -> None:
-    """Take conversations from files that `cortext export` wrote, of any of its formats, or make
-    one of a session of an AI tool, of `spawn`, or of a program that keeps documents.
+    """Import exported files or sessions as conversations of the current workspace.
 
-    They go to the current workspace; those of files under their own ids. FILE may be - for
-    standard input. SESSION is its own id, the beginning of it, or words of its title. Of one that
-    is no AI tool's, another import takes what was said since.
+    FILE is a file that `cortext export` wrote, in any format, or - for standard input. The
+    conversation keeps its id.
 
-    FILE may also be a database of openai-agents, as its SQLiteSession makes it, or of llm (`llm
-    logs path`). Its sessions go where programs keep theirs, or to --store, and another import takes
-    what is new.
+    SESSION is a session of an AI tool, of `spawn` or of a program. Name it by its id, the start of
+    its id, or words of its title. Later messages of a tool session are added to the conversation
+    automatically. For any other session, import it again to add its later messages.
+
+    Instead of a FILE, you can name a database of openai-agents (SQLiteSession) or of llm (`llm logs
+    path`). Its sessions go to the folder for sessions of programs, or to --store. Import the
+    database again to add new messages.
     """
     if id is not None and len(files) > 1:
-        raise click.UsageError("--as names one conversation: give one FILE")
+        raise click.UsageError("--as works with only one FILE")
     target = None
     failed = False
-    done: list[_Done] = []
-    for file in _joined(files):
+    results: list[_ImportResult] = []
+    for file in _join_title(files):
         try:
             if _is_file(file) and is_database(file):
-                found = _import_database(file, id, store)
+                imported = _import_database(file, id, store)
             elif _is_file(file):
-                target = target or _open(store)
-                found = [_import(file, target, id)]
+                target = target or _open_target(store)
+                imported = [_import_file(file, target, id)]
             else:
-                found = _import_session(file, id, store)
+                imported = _import_session(file, id, store)
         except CortextError as error:
             if len(files) == 1:
                 raise
             failed = True
-            click.echo(f"not imported: {clean(_named(error, file), lines=False)}", err=True)
+            click.echo(
+                f"not imported: {clean(_with_file_name(error, file), lines=False)}", err=True
+            )
             continue
-        done += found
-        for one in () if as_json else found:
-            _say(one)
+        results += imported
+        for result in () if as_json else imported:
+            _print_result(result)
     if as_json:
-        print_json([{"id": one.id, "new": one.new} for one in done])
+        print_json([{"id": result.id, "new": result.new} for result in results])
     if failed:
         raise click.exceptions.Exit(1)
 
@@ -123,89 +134,94 @@ def _is_file(name: str) -> bool:
     if "/" not in name:
         return False
 
-    return not is_own_id(name)
+    return not is_program_id(name)
 
 
-def _joined(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return words that are neither files nor ids as one title; otherwise return `names` unchanged.
+def _join_title(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Join the arguments of the command into one title, if they are words of a title.
 
-    A word with a digit may be an id.
+    If an argument is a file or contains a digit, the arguments are files or ids. In that case,
+    return `names` unchanged.
     """
     ids = any(_is_file(name) or any(letter.isdigit() for letter in name) for name in names)
     return names if ids else (" ".join(names),)
 
 
-def _import_session(query: str, id: str | None, store: str | None) -> list[_Done]:
-    """Make a conversation of the tool session that `query` names.
+def _import_session(query: str, id: str | None, store: str | None) -> list[_ImportResult]:
+    """Import the tool session that `query` names as a conversation.
 
-    If the session already belongs to conversations, return these instead.
+    If the session was imported before, return the results for the existing conversations. Raises
+    UsageError if `id` or `store` is given, because these options work only with files.
     """
     if id is not None or store is not None:
-        raise click.UsageError("--as and --store are for files; a session gets its own id")
-    kept = already_kept(query)
+        raise click.UsageError("--as and --store work only with files, not with sessions")
+    existing = find_imported(query)
     try:
-        row = None if kept else choose(query)
+        row = None if existing else choose(query)
     except SessionNotFoundError as error:
-        error.hint = "nor is there such a file; `cortext list --all` shows all sessions"
+        error.hint = (
+            "there is no file with this name either; `cortext list --all` shows all sessions"
+        )
         raise
     if row is None or not row.tool:
-        return [_kept(each) for each in (kept if row is None else [row])]
+        return [_existing_result(each) for each in (existing if row is None else [row])]
     imported = import_session(row)
     for note in imported.notes:
         click.echo(f"warning: {clean(note, lines=False)}", err=True)
-    return [_Done(imported.id, new=imported.is_new)]
+    return [_ImportResult(imported.id, new=imported.is_new)]
 
 
-def _kept(row: ConversationRow) -> _Done:
-    """Return the result for a conversation that existed before the import, in any workspace."""
+def _existing_result(row: ConversationRow) -> _ImportResult:
+    """Return the import result for a conversation that exists here or in another workspace."""
     if row.workspace == paths.workspace_root():
-        return _Done(row.key, new=False)
-    return _Done(row.key, new=False, elsewhere=row.workspace, path=whole_path(row))
+        return _ImportResult(row.key, new=False)
+    return _ImportResult(row.key, new=False, elsewhere=row.workspace, path=whole_path(row))
 
 
-def _say(done: _Done) -> None:
-    if not done.elsewhere:
-        click.echo(f"{'imported' if done.new else 'already here'}: {done.id}")
+def _print_result(result: _ImportResult) -> None:
+    if not result.elsewhere:
+        click.echo(f"{'imported' if result.new else 'already here'}: {result.id}")
         return
-    click.echo(f"already in {short(done.elsewhere)}: {done.id}")
-    # Another one may have its id here.
-    copies = f"cortext export {quoted(done.path)} | cortext import -"
+    click.echo(f"already in {short(result.elsewhere)}: {result.id}")
+    # Use the path, because a conversation of this workspace may have the same id.
+    copies = f"cortext export {quoted(result.path)} | cortext import -"
     click.echo(f"hint: `{copies}` copies it here", err=True)
 
 
-def _import_database(file: str, id: str | None, store: str | None) -> list[_Done]:
-    """Import all sessions of a database into a store.
+def _import_database(file: str, id: str | None, store: str | None) -> list[_ImportResult]:
+    """Import all sessions of the database `file` into a store.
 
-    Raises UsageError if `--as` gives an id and the database does not have exactly one session.
+    `id` is the value of the option `--as`: a new id for the imported session. Raises UsageError if
+    `id` is given and the database does not have exactly one session.
     """
-    found = read_database(file)
-    if id is not None and len(found) != 1:
-        raise click.UsageError(f"--as names one conversation: {file} has {len(found)}")
-    target = open_programs(store)
-    done: list[_Done] = []
-    for session, warnings in found:
+    sessions = read_database(file)
+    if id is not None and len(sessions) != 1:
+        raise click.UsageError(f"--as works with only one session, but {file} has {len(sessions)}")
+    target = open_program_store(store)
+    results: list[_ImportResult] = []
+    for session, warnings in sessions:
         for warning in warnings:
             click.echo(f"warning: {clean(warning, lines=False)}", err=True)
         session.id = id or session.id
-        done.append(_Done(session.id, new=put_items(session, target)))
-    return done
+        results.append(_ImportResult(session.id, new=put_items(session, target)))
+    return results
 
 
-def _open(store: str | None) -> SessionStore:
+def _open_target(store: str | None) -> SessionStore:
     return open_session_store(store) if store else Workspace.find().store
 
 
-def _import(file: str, target: SessionStore, id: str | None) -> _Done:
-    session, warnings = _read(file)
+def _import_file(file: str, target: SessionStore, id: str | None) -> _ImportResult:
+    session, warnings = _read_file(file)
     for warning in warnings:
         click.echo(f"warning: {clean(warning, lines=False)}", err=True)
     if id is not None:
         session.id = id
     new = save_imported(session, target)
-    return _Done(session.id, new=new)
+    return _ImportResult(session.id, new=new)
 
 
-def _read(file: str) -> ImportedFile:
+def _read_file(file: str) -> ImportedFile:
     if file != "-":
         return read_export(file)
     chunks, size = list[bytes](), 0
@@ -216,6 +232,6 @@ def _read(file: str) -> ImportedFile:
     return parse_export(b"".join(chunks), "standard input")
 
 
-def _named(error: CortextError, file: str) -> str:
+def _with_file_name(error: CortextError, file: str) -> str:
     text = str(error)
     return text if file in text else f"{file}: {text}"

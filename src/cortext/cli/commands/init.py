@@ -1,4 +1,4 @@
-"""`cortext init`."""
+"""The command `cortext init`: turn a folder into a workspace."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from cortext.cli.commands.setup import complete_tools, parse_tool_names
 from cortext.cli.select_conversation import can_ask
 from cortext.cli.terminal_text import clean, one_line
 from cortext.errors import CortextError
-from cortext.features.setup.tool_setup import found_tools
-from cortext.workspace.init_workspace import Initialized, initialize
+from cortext.features.setup.tool_setup import find_connectable_tools
+from cortext.workspace.init_workspace import InitResult, initialize
 
 
 @click.command("init")
@@ -24,38 +24,44 @@ from cortext.workspace.init_workspace import Initialized, initialize
     metavar="NAMES",
     callback=parse_tool_names,
     shell_complete=complete_tools,
-    help="AI tools that get its commands, with commas: claude,gemini.  [default: those found here]",
+    help="The AI tools that get commands, separated by commas: claude,gemini.  "
+    "[default: all tools found on this machine]",
 )
 @click.option("--force", is_flag=True, help="Overwrite files that you have changed.")
 def command(path: str, tools: tuple[str, ...] | None, force: bool) -> None:
-    """Make a folder a workspace. What you have changed in it is kept, unless you say otherwise.
+    """Turn a folder into a workspace.
 
-    Your AI tools get a command for each type of conversation there: /workspace.brainstorm and so
-    on. A type of your own is a file in .workspace/commands; `cortext upgrade` makes its commands.
+    In the workspace, your AI tools get a command for each type of conversation, such as
+    /workspace.brainstorm. To add your own type, put a file into .workspace/commands and run
+    `cortext upgrade`.
+
+    In an existing workspace, the command asks before it overwrites a file that you have changed.
     """
-    root = _absolute(path)
+    root = _absolute_path(path)
     outer = _enclosing_workspace(root)
-    result = bring_up_to_date(root, force=force, tools=found_tools() if tools is None else tools)
+    result = bring_up_to_date(
+        root, force=force, tools=find_connectable_tools() if tools is None else tools
+    )
     if result.made:
-        click.echo(f"{one_line(root)} is a workspace: {_written(result.made)}")
+        click.echo(f"{one_line(root)} is a workspace: {_describe_files(result.made)}")
         if outer:
             click.echo(
-                f"this is inside the workspace {one_line(outer)}; its lists do not show what is "
-                "here",
+                f"This folder is inside the workspace {one_line(outer)}. Lists of that workspace "
+                "do not show conversations of this workspace.",
                 err=True,
             )
         if os.path.lexists(os.path.join(root, ".git")):
             click.echo(
-                "it is the top of a git repository, so `cortext stop` commits conversations here; "
-                "`cortext config sessions.git off` keeps them out",
+                "This folder is the root of a git repository, so `cortext stop` commits "
+                "conversations to it. `cortext config sessions.git off` turns that off.",
                 err=True,
             )
-        click.echo('next: cortext new brainstorm "your topic"', err=True)
+        click.echo('Next: cortext new brainstorm "your topic"', err=True)
     else:
-        click.echo(f"{one_line(root)} is a workspace already; nothing to do")
+        click.echo(f"{one_line(root)} is already a workspace; nothing was changed")
 
 
-def _absolute(path: str) -> str:
+def _absolute_path(path: str) -> str:
     try:
         return os.path.abspath(path)
     except FileNotFoundError:
@@ -65,9 +71,9 @@ def _absolute(path: str) -> str:
 
 
 def _enclosing_workspace(root: str) -> str:
-    """Return the workspace that contains a folder, or "" if there is none.
+    """Return the workspace that contains the folder `root`, or "" if there is none.
 
-    Raises CortextError if the folder is in the part where that workspace stores its own files.
+    Raises CortextError if `root` is inside `.workspace` or `conversations` of that workspace.
     """
     outer = paths.workspace_root(os.path.dirname(root))
     if not root.startswith(f"{outer}/"):
@@ -76,23 +82,24 @@ def _enclosing_workspace(root: str) -> str:
     if part in (".workspace", "conversations"):
         raise CortextError(
             f"{root} is inside the workspace {outer}, which keeps its own files in {part}/",
-            hint="name another folder: cortext init DIR",
+            hint="choose another folder: cortext init DIR",
         )
     return outer
 
 
-def _written(names: Sequence[str]) -> str:
-    """Return a sentence that tells how many files were written, and into which folders."""
+def _describe_files(names: Sequence[str]) -> str:
+    """Return a text that says how many files were written, in total and into each folder."""
     folders = Counter(name.split("/", 1)[0] for name in names)
     counts = [f"{number} in {folder}/" for folder, number in folders.items()]
     total = "1 file" if len(names) == 1 else f"{len(names)} files"
     return one_line(f"{total} written ({', '.join(counts)})")
 
 
-def bring_up_to_date(path: str, *, force: bool, tools: Sequence[str] = ()) -> Initialized:
-    """Write cortext's own files of a workspace, and ask about each file that the user has changed.
+def bring_up_to_date(path: str, *, force: bool, tools: Sequence[str] = ()) -> InitResult:
+    """Write the current version of cortext's own files into the workspace at `path`.
 
-    With `force`, overwrite changed files without asking. Without a terminal, keep them.
+    Ask before overwriting a file that the user changed. With `force`, overwrite it without asking.
+    Without a terminal, keep it. `tools` are the AI tools that get slash commands.
     """
 
     def overwrite(name: str, difference: str) -> bool:
@@ -101,9 +108,12 @@ def bring_up_to_date(path: str, *, force: bool, tools: Sequence[str] = ()) -> In
         if not can_ask():
             return False
         click.echo(clean(difference), err=True)
-        return click.confirm(f"overwrite {one_line(name)}?", err=True)
+        return click.confirm(f"Overwrite {one_line(name)}?", err=True)
 
     result = initialize(os.path.abspath(path), overwrite=overwrite, tools=tools)
     for name in result.kept:
-        click.echo(f"kept as you have it: {one_line(name)}  (--force overwrites it)", err=True)
+        click.echo(
+            f"not overwritten, because you changed it: {one_line(name)}  (--force overwrites it)",
+            err=True,
+        )
     return result

@@ -1,4 +1,4 @@
-"""`cortext list`."""
+"""The command `cortext list`: list conversations, most recent first."""
 
 from __future__ import annotations
 
@@ -6,14 +6,34 @@ from typing import Any
 
 import click
 
-from cortext.cli.common_options import json_option, print_json, store_option
+from cortext.cli.common_options import json_option, print_json
 from cortext.cli.list_options import SourceType, filters, wanted
+from cortext.cli.store_option import store_option
 from cortext.cli.terminal_text import say
 from cortext.cli.views.list_view import as_json as conversations_as_json
 from cortext.cli.views.list_view import list_here, short, show_conversations
 from cortext.workspace.known_folders import forget_gone
 
-_ORDERS = ["updated_at", "created_at", "title", "id", "message_count", "total_tokens"]
+_ORDERS = {
+    "date": "updated_at",
+    "created": "created_at",
+    "title": "title",
+    "id": "id",
+    "messages": "message_count",
+    "tokens": "total_tokens",
+}
+"""The words for `--sort`, and the fields by which they sort. A user can type the field too."""
+
+
+class OrderType(click.Choice[str]):
+    """The click type of the option `--sort`: a word such as `messages`, or the name of a field."""
+
+    def __init__(self) -> None:
+        super().__init__([*_ORDERS], case_sensitive=False)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        word = str(value).lower()
+        return word if word in _ORDERS.values() else _ORDERS[super().convert(word, param, ctx)]
 
 
 @click.command("list", context_settings={"allow_extra_args": True})
@@ -21,28 +41,43 @@ _ORDERS = ["updated_at", "created_at", "title", "id", "message_count", "total_to
 @click.option(
     "--tool",
     type=SourceType(),
-    help="Only those that took place in this tool.",
+    help="Only conversations that took place in this tool. `document` means sessions of your own "
+    "programs.",
 )
-@click.option("--search", metavar="TEXT", help="Only with these words in title or summary.")
 @click.option(
-    "--sort", "sort_by", type=click.Choice(_ORDERS), default="updated_at", show_default=True
+    "--search", metavar="TEXT", help="Only conversations with these words in title or summary."
 )
-@click.option("--forget", is_flag=True, help="Forget workspaces that are not there any more.")
+@click.option(
+    "--sort",
+    "sort_by",
+    type=OrderType(),
+    default="date",
+    show_default=True,
+    help="Sort by this. The latest and the largest come first, titles and ids by alphabet.",
+)
+@click.option("--forget", is_flag=True, help="Forget known workspaces that no longer exist.")
 @store_option
 @json_option
 @click.pass_context
 def command(
     ctx: click.Context, store: str | None, as_json: bool, forget: bool, **options: Any
 ) -> None:
-    """List the conversations of this workspace, and the sessions that were had in its folder, in AI
-    tools, in `spawn` and in programs that keep them, the latest first; with --store, the sessions
-    of a store. In a terminal the newest are shown (setting list.limit), else all."""
+    """List conversations and sessions, most recent first.
+
+    In a workspace, the list has its conversations, and the sessions that took place in its folder:
+    sessions of AI tools, of `spawn` and of programs. Outside a workspace, the list has sessions
+    from the current folder and below, then personal conversations with no known folder. With
+    --store, the list has the sessions of that store.
+
+    In a terminal, the length of the list is limited (setting list.limit).
+    """
     if ctx.args:
         raise click.UsageError(
-            "words to choose by come after --search; `cortext search` looks in what was said"
+            "This command takes no words. To filter by title, use --search. "
+            "To search the messages, use `cortext search`."
         )
     if forget:
-        _forget()
+        _forget_missing_workspaces()
     if store:
         from cortext.cli.views.session_store_list import list_store
 
@@ -60,14 +95,15 @@ def _list_conversations(
     limit: int | None,
     **options: Any,
 ) -> None:
-    which = wanted(**options, order=sort_by, words=search or "")
+    list_filter = wanted(**options, order=sort_by, words=search or "")
+    everywhere = everywhere or bool(list_filter.folder)
     if as_json:
-        rows = list_here(everywhere=everywhere, wanted=which, limit=limit)
+        rows = list_here(everywhere=everywhere, wanted=list_filter, limit=limit)
         print_json(conversations_as_json(rows))
     else:
-        show_conversations(which, everywhere=everywhere, limit=limit)
+        show_conversations(list_filter, everywhere=everywhere, limit=limit)
 
 
-def _forget() -> None:
+def _forget_missing_workspaces() -> None:
     for root in forget_gone():
-        say(f"forgotten: {short(root)}")
+        say(f"forgot the workspace {short(root)}")

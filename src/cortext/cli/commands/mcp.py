@@ -1,4 +1,4 @@
-"""`cortext mcp`."""
+"""The command `cortext mcp`: serve past conversations to AI tools over MCP."""
 
 from __future__ import annotations
 
@@ -15,28 +15,31 @@ from cortext.cli.common_options import Number
     "port",
     type=Number(0, 65535),
     metavar="PORT",
-    help="Serve HTTP on this port of 127.0.0.1 instead; 0 is any that is free.",
+    help="Serve over HTTP on this port of 127.0.0.1. 0 means any free port.",
 )
 def command(port: int | None) -> None:
-    """Serve past conversations to an AI tool, over the Model Context Protocol.
+    """Serve past conversations to an AI tool over the Model Context Protocol (MCP).
 
-    Tools start it by themselves and talk to it by stdin and stdout; `cortext setup` tells them
-    to. It serves the conversations of the workspace that the tool works in.
+    AI tools start this command automatically and use it over stdin and stdout. `cortext setup` adds
+    the command to their settings. It serves the conversations of the workspace in which the tool
+    runs.
 
-    With --http it prints the address and a token, which every request has to have; to choose the
-    token, set CORTEXT_MCP_TOKEN.
+    With --http, the command prints the address of the server and a token. Every request must
+    contain the token. To choose the token yourself, set CORTEXT_MCP_TOKEN.
     """
     if port is not None:
         from cortext.mcp.http_transport import serve_http
 
-        serve_http(port, _tell)
+        serve_http(port, _print_address)
         return
     from cortext.mcp.mcp_server import serve_stdio
 
     if sys.stdin.isatty():
-        click.echo("serving MCP on stdin and stdout; an AI tool starts this by itself", err=True)
+        click.echo(
+            "serving MCP on stdin and stdout; AI tools start this command automatically", err=True
+        )
     serve_stdio()
 
 
-def _tell(address: str, token: str) -> None:
+def _print_address(address: str, token: str) -> None:
     click.echo(f"serving MCP on {address}\ntoken: {token}", err=True)

@@ -1,50 +1,57 @@
-"""`cortext redact`."""
+"""The command `cortext redact`: redact keys and passwords in conversations."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import click
+import msgspec
 
 from cortext.catalog.row import ConversationRow
 from cortext.cli.commands.scan import lasting, listed, look, named, print_findings, theirs, told
-from cortext.cli.common_options import Number, all_option, complete_id
+from cortext.cli.common_options import Number, all_option
+from cortext.cli.completion import complete_id
 from cortext.cli.confirm import agree, yes_option
 from cortext.cli.select_conversation import describe
+from cortext.cli.views.bar_chart import counted
 from cortext.cli.warnings import missed
 from cortext.durability.replace_file import collect_errors
 from cortext.errors import CortextError
 from cortext.features.secrets.purge_index import is_unfinished, purge_after, purge_words
-from cortext.features.secrets.redact import RedactResult, note_vanished, path_of, redact
+from cortext.features.secrets.redact import RedactResult, path_of, redact, report_missing_files
 from cortext.features.secrets.redact_archive import redact_copies
 from cortext.features.secrets.scan import Finding
 
-_AGAIN = "resolve that, then run the same command again: it masks what is left"
+_RETRY_HINT = "fix the problem, then run the same command again to redact the rest"
 
 
-class _Plan(NamedTuple):
-    """What was found in one conversation: to be masked in its own files, and in our copies."""
+class _Plan(msgspec.Struct, frozen=True):
+    """The secrets that were found in one conversation: in its files and in its archive copies."""
 
     row: ConversationRow
     found: list[Finding]
 
     @property
-    def is_own(self) -> bool:
-        return any(one.ours and not one.is_copy and not one.stays for one in self.found)
+    def touches_own_files(self) -> bool:
+        """True if a secret is in a file that cortext may change and that is not in the archive."""
+        return any(
+            finding.ours and not finding.is_copy and not finding.stays for finding in self.found
+        )
 
     @property
-    def is_beyond(self) -> bool:
-        """Whether a secret is in the archive, or will be copied to it by the next sync."""
-        return any(one.is_copy or not one.ours for one in self.found)
+    def touches_archive(self) -> bool:
+        """True if a secret is in the archive, or if the next sync would copy it to the archive."""
+        return any(finding.is_copy or not finding.ours for finding in self.found)
 
 
 @click.command("redact")
 @click.argument("query", nargs=-1, shell_complete=complete_id)
 @all_option
-@click.option("--finding", "number", type=Number(min=1), help="Only this one of `scan`.")
-@click.option("--archive", is_flag=True, help="Also in our copies of the tools' transcripts.")
-@click.option("--dry-run", is_flag=True, help="Show what would be masked, and change nothing.")
+@click.option(
+    "--finding", "number", type=Number(min=1), help="Redact only the finding with this number."
+)
+@click.option("--archive", is_flag=True, help="Also redact the transcripts in the archive.")
+@click.option("--dry-run", is_flag=True, help="Show what would be redacted, but change nothing.")
 @yes_option
 def command(
     query: tuple[str, ...],
@@ -54,161 +61,189 @@ def command(
     dry_run: bool,
     yes: bool,
 ) -> None:
-    """Mask the keys and passwords that `scan` finds: `[redacted FAMILY FINGERPRINT]`.
+    """Redact the keys and passwords that `cortext scan` finds.
 
-    QUERY is an id, the beginning of one, or words of the title; with --all, everything. Files of
-    workspaces, sessions of `spawn`, documents and the trash are changed, with --archive also our
-    copies of the tools' transcripts; what an AI tool keeps is not, and is named. There is no way
-    back: a masked secret is gone from the file.
+    Each secret is replaced by `[redacted FAMILY FINGERPRINT]`. This cannot be undone.
+
+    QUERY is an id, the beginning of an id, or words of the title. --all redacts everything. The
+    command changes files of workspaces, sessions of `spawn`, sessions of programs, and the trash.
+    With --archive, it also changes the archive's copies of transcripts. It never changes the AI
+    tools' own files, but lists those that contain a secret.
     """
-    _end_what_was_begun()
-    with missed() as passed_over:
-        rows = _rows(query, everywhere, number)
+    _finish_earlier_redact()
+    with missed() as skipped:
+        rows = _find_rows(query, everywhere, number)
         scanned = look(rows)
     for sentence in scanned.unread:
-        click.echo(f"not looked at: {told(sentence)}", err=True)
-    whole = not (passed_over or scanned.unread)
-    plans = [plan for row in rows if (plan := _plan(row, scanned.found, number)).found]
+        click.echo(f"warning: not scanned: {told(sentence)}", err=True)
+    is_complete = not (skipped or scanned.unread)
+    plans = [plan for row in rows if (plan := _make_plan(row, scanned.found, number)).found]
     if not plans:
-        if not whole:
-            raise CortextError("no secrets were found in what could be read; nothing was done")
-        click.echo("no secrets were found; nothing was done", err=True)
+        if not is_complete:
+            raise CortextError(
+                "no secrets found in the files that could be read; nothing was changed"
+            )
+        click.echo("No secrets found. Nothing was changed.", err=True)
         return
-    _show(plans, archive)
-    work = [plan for plan in plans if plan.is_own or (archive and plan.is_beyond)]
-    if dry_run or not work:
+    _print_plans(plans, archive)
+    changes = [
+        plan for plan in plans if plan.touches_own_files or (archive and plan.touches_archive)
+    ]
+    if dry_run or not changes:
         raise click.exceptions.Exit(0 if dry_run else 1)
-    agree("mask them? There is no way back.", yes)
-    code = _do(work, number is not None, archive, scanned.unread)
-    raise click.exceptions.Exit(code or (0 if whole else 1))
+    agree("Redact these secrets? This cannot be undone.", yes)
+    code = _redact_all(changes, number is not None, archive, scanned.unread)
+    raise click.exceptions.Exit(code or (0 if is_complete else 1))
 
 
-def _end_what_was_begun() -> None:
-    """Complete an earlier `redact` that was killed before it updated the search index.
+def _finish_earlier_redact() -> None:
+    """Complete an earlier `redact` that was killed before it had cleaned the search index.
 
-    The redacted words are removed from the index.
+    Remove the redacted secrets from the search index.
     """
     if is_unfinished():
-        click.echo("forgetting the words of a redact that did not end", err=True)
+        click.echo("Removing the secrets of an interrupted redact from the search index.", err=True)
         purge_words()
 
 
-def _rows(query: tuple[str, ...], everywhere: bool, number: int | None) -> list[ConversationRow]:
+def _find_rows(
+    query: tuple[str, ...], everywhere: bool, number: int | None
+) -> list[ConversationRow]:
     if query and everywhere:
-        raise click.UsageError("either a conversation or --all")
+        raise click.UsageError("give a conversation or --all, not both")
     if number is not None and not query:
-        raise click.UsageError("--finding is one of a conversation: say which")
+        raise click.UsageError("--finding needs a conversation: `cortext redact ID --finding N`")
     if query:
         return [named(" ".join(query))]
     if not everywhere:
-        raise click.UsageError("say which conversation, or --all")
+        raise click.UsageError("name a conversation, or use --all")
     return listed(True, None)
 
 
-def _plan(row: ConversationRow, found: Sequence[Finding], number: int | None) -> _Plan:
-    own = [one for one in found if one.row.identity == row.identity]
+def _make_plan(row: ConversationRow, found: Sequence[Finding], number: int | None) -> _Plan:
+    own = [finding for finding in found if finding.row.identity == row.identity]
     if number is not None:
-        own = [one for one in own if one.number == number]
+        own = [finding for finding in own if finding.number == number]
         if not own:
-            hint = f"`cortext scan {row.key}` numbers them"
+            hint = f"`cortext scan {row.key}` lists the findings with their numbers"
             raise CortextError(f"{row.key} has no finding {number}", hint=hint)
     return _Plan(row, own)
 
 
-def _show(plans: Sequence[_Plan], archive: bool) -> None:
+def _print_plans(plans: Sequence[_Plan], archive: bool) -> None:
     for plan in plans:
         click.echo(told(describe(plan.row)))
         print_findings(plan.found)
-        for path in sorted({one.path for one in plan.found if one.ours}):
-            here = [one for one in plan.found if one.path == path]
-            click.echo(f"  {_said_of(here, archive)} {told(path)}")
+        for path in sorted({finding.path for finding in plan.found if finding.ours}):
+            in_file = [finding for finding in plan.found if finding.path == path]
+            click.echo(f"  {_file_label(in_file, archive)}: {told(path)}")
         for sentence in theirs(plan.found, plan.row.key):
             click.echo(f"  {told(sentence)}")
         for sentence in lasting(plan.found):
             click.echo(f"  {told(sentence)}")
-        if archive and plan.is_beyond:
-            click.echo("  to be masked in what is copied of it later")
-        elif any(one.is_copy for one in plan.found):
-            click.echo("  --archive masks our copy of it")
+        if archive and plan.touches_archive:
+            click.echo("  later copies in the archive will be redacted too")
+        elif any(finding.is_copy for finding in plan.found):
+            click.echo("  to redact the archive's copy too, add --archive")
 
 
-def _said_of(found: Sequence[Finding], archive: bool) -> str:
-    """Return whether the secrets of a file will be redacted, as the words before its path."""
-    if all(one.is_name for one in found):
-        return "left as it is called:"
-    if all(one.stays for one in found):
-        return "left as it is:"
-    return "to be masked in" if archive or not found[0].is_copy else "left in our copy:"
+def _file_label(found: Sequence[Finding], archive: bool) -> str:
+    """Return the label to print before the path of a file, such as `will be redacted`.
 
-
-def _do(plans: Sequence[_Plan], only: bool, archive: bool, unread: Sequence[str]) -> int:
-    """Redact one conversation after the other, also after a failure, and return the exit code.
-
-    With `only`, redact just the listed findings. With `archive`, redact our copies as well.
-    `unread` names the files that could not be scanned before.
+    `found` are the secrets in that file. `archive` is True if copies in the archive are redacted
+    too.
     """
-    masked, done = list[int](), list[_Plan]()
+    if all(finding.is_name for finding in found):
+        return "name will not be changed"
+    if all(finding.stays for finding in found):
+        return "will not be changed"
+    if archive or not found[0].is_copy:
+        return "will be redacted"
+    return "archive copy will not be redacted"
+
+
+def _redact_all(
+    plans: Sequence[_Plan], listed_only: bool, archive: bool, unread: Sequence[str]
+) -> int:
+    """Redact the conversations one after the other, and return the exit code.
+
+    If one conversation fails, continue with the next. Each plan contains the found secrets of one
+    conversation. With `listed_only`, redact only these secrets; otherwise redact every secret in
+    the conversations. With `archive`, also redact the copies in the archive. `unread` are warnings
+    about files that could not be scanned. They were already printed.
+    """
+    redacted, done = list[int](), list[_Plan]()
     with purge_after([plan.row for plan in plans]) as failures:
         for plan in plans:
-            results = _redact(plan, only, archive, failures)
+            results = _redact(plan, listed_only, archive, failures)
             done += [plan] if results else []
-            masked.append(sum(result.pieces for result in results))
+            redacted.append(sum(result.pieces for result in results))
             for note in dict.fromkeys(note for result in results for note in result.notes):
                 click.echo(told(note), err=True)
-    _say_failures(failures)
-    left = _say_what_is_left(done, only, archive, unread) if done else 0
-    count = sum(map(bool, masked))
-    click.echo(f"{sum(masked)} masked in {count} conversation{'' if count == 1 else 's'}")
-    return 1 if failures or left else 0
+    _print_failures(failures)
+    remaining = _print_remaining(done, listed_only, archive, unread) if done else 0
+    count = sum(map(bool, redacted))
+    click.echo(f"{counted(sum(redacted), 'secret')} redacted in {counted(count, 'conversation')}.")
+    return 1 if failures or remaining else 0
 
 
 def _redact(
-    plan: _Plan, only: bool, archive: bool, failures: list[CortextError]
+    plan: _Plan, listed_only: bool, archive: bool, failures: list[CortextError]
 ) -> list[RedactResult]:
-    """Redact the findings of one plan, and return the results.
+    """Redact the conversation of one plan, and return the results. Add errors to `failures`.
 
-    Add errors to `failures` and continue.
+    The plan contains the found secrets. With `listed_only`, redact only these secrets; otherwise
+    redact every secret in the conversation. With `archive`, also redact the copies in the archive.
     """
     results: list[RedactResult] = []
-    if plan.is_own:
-        with collect_errors(failures, "mask", path_of(plan.row)):
-            results.append(redact(plan.row, plan.found if only else None))
-    if archive and plan.is_beyond:
-        paths = [one.path for one in plan.found if one.is_copy]
-        with collect_errors(failures, "mask the copies of", path_of(plan.row)):
+    if plan.touches_own_files:
+        with collect_errors(failures, "redact", path_of(plan.row)):
+            results.append(redact(plan.row, plan.found if listed_only else None))
+    if archive and plan.touches_archive:
+        paths = [finding.path for finding in plan.found if finding.is_copy]
+        with collect_errors(failures, "redact the archived copies of", path_of(plan.row)):
             results.append(redact_copies(plan.row, plan.found, paths))
     for result in results:
         failures += result.failures
-    wanted = [one for one in plan.found if one.ours and not one.stays]
-    note_vanished([one for one in wanted if archive or not one.is_copy], failures)
+    redactable = [finding for finding in plan.found if finding.ours and not finding.stays]
+    report_missing_files(
+        [finding for finding in redactable if archive or not finding.is_copy], failures
+    )
     return results
 
 
-def _say_failures(failures: Sequence[CortextError]) -> None:
-    """Print each different failure with its hint."""
+def _print_failures(failures: Sequence[CortextError]) -> None:
+    """Print each failure with its hint. Print equal failures only once."""
     for sentence, hint in dict.fromkeys((str(error), error.hint) for error in failures):
         click.echo(f"problem: {told(sentence)}", err=True)
-        click.echo(f"  hint: {told(hint or _AGAIN)}", err=True)
+        click.echo(f"  hint: {told(hint or _RETRY_HINT)}", err=True)
 
 
-def _say_what_is_left(
-    done: Sequence[_Plan], only: bool, archive: bool, unread: Sequence[str]
+def _print_remaining(
+    done: Sequence[_Plan], listed_only: bool, archive: bool, unread: Sequence[str]
 ) -> int:
-    """Scan the redacted conversations again, and print which files still contain a secret.
+    """Scan the redacted conversations again, and print the files that still contain a secret.
 
-    Also print files that could be read before but not now. Return the number of both.
+    Also print a warning for each file that cannot be read now. Skip warnings that are in `unread`.
+    Return the number of printed warnings, plus the number of files that still contain a secret. The
+    AI tools' own files are printed, but not counted. Without `archive`, the same is true for copies
+    in the archive.
     """
-    masked = {one.secret for plan in done for one in plan.found}
-    again = look([plan.row for plan in done])
-    still = [one for one in again.found if one.ours and (not only or one.secret in masked)]
-    left = sorted({one.path for one in still if archive or not one.is_copy})
-    for path in left:
-        click.echo(f"it is still in {told(path)}", err=True)
-    for path in sorted({one.path for one in still if not archive and one.is_copy}):
-        click.echo(f"our copy still has it: {told(path)} (--archive)", err=True)
-    for path in sorted({one.path for one in again.found if not one.ours}):
-        click.echo(f"the tool still has it: {told(path)}", err=True)
-    new = [sentence for sentence in again.unread if sentence not in unread]
+    redacted = {finding.secret for plan in done for finding in plan.found}
+    rescanned = look([plan.row for plan in done])
+    remaining = [
+        finding
+        for finding in rescanned.found
+        if finding.ours and (not listed_only or finding.secret in redacted)
+    ]
+    paths = sorted({finding.path for finding in remaining if archive or not finding.is_copy})
+    for path in paths:
+        click.echo(f"A secret is still in {told(path)}", err=True)
+    for path in sorted({finding.path for finding in remaining if not archive and finding.is_copy}):
+        click.echo(f"A secret is still in the archive (add --archive): {told(path)}", err=True)
+    for path in sorted({finding.path for finding in rescanned.found if not finding.ours}):
+        click.echo(f"A secret is still in the tool's own file: {told(path)}", err=True)
+    new = [sentence for sentence in rescanned.unread if sentence not in unread]
     for sentence in new:
-        click.echo(f"not looked at: {told(sentence)}", err=True)
-    return len(left) + len(new)
+        click.echo(f"warning: not scanned: {told(sentence)}", err=True)
+    return len(paths) + len(new)

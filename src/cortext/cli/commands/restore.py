@@ -1,4 +1,4 @@
-"""`cortext restore`: what `cortext trash restore` does, beside `cortext delete`."""
+"""The command `cortext restore`, which is another name of `cortext trash restore`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from copy import copy
 
 import click
 
-from cortext.cli.commands.trash import put_back
+from cortext.cli.commands.trash import restore_entry
 
-command: click.Command = copy(put_back)
+command: click.Command = copy(restore_entry)
 command.name = "restore"

@@ -1,4 +1,4 @@
-"""`cortext resume`."""
+"""The command `cortext resume`: find a conversation and continue it."""
 
 from __future__ import annotations
 
@@ -6,23 +6,33 @@ from typing import Any
 
 import click
 
-from cortext.cli.common_options import Number, complete_id, json_option, plain_words, print_json
+from cortext.cli.common_options import Number, json_option, print_json, query_words
+from cortext.cli.completion import complete_id
 from cortext.cli.list_options import filters, tool_option, wanted
 from cortext.cli.terminal_text import can_ask
 from cortext.cli.views.list_view import as_json as rows_as_json
 from cortext.cli.views.list_view import list_here, show_resumable
 
 _EXTRA = "cortext.resume.extra"
-_PRINT = (
-    "Print the command line, start nothing, and write the session that it names where the tool "
-    "has none: one of another tool becomes a conversation for that, with an id of its own. Status "
-    "and time stay."
+_PRINT_HELP = (
+    "Print the command line that resumes the conversation, and start nothing. No conversation "
+    "changes. If the tool does not have the session yet, the command fails and asks for --write."
 )
-_CONTEXT = "Print the briefing for an agent; status and time stay as they are."
+_WRITE_HELP = (
+    "With --print, also write the session if the tool does not have it yet. A session of another "
+    "tool becomes a conversation with its own id first."
+)
+_CONTEXT_HELP = (
+    "Print a briefing: a text with which any agent can continue. Status and time do not change."
+)
 
 
-class _Resume(click.Command):
-    """What stands after `--` and a query is for the tool; after `--` alone it is the query."""
+class _ResumeCommand(click.Command):
+    """The click command `resume`, with a special rule for words after `--`.
+
+    If a query or `--last` comes before `--`, the words after `--` are arguments for the AI tool.
+    Otherwise these words are the query.
+    """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         words = list(args)
@@ -36,21 +46,36 @@ class _Resume(click.Command):
         return super().parse_args(ctx, words)
 
 
-@click.command("resume", cls=_Resume, context_settings={"ignore_unknown_options": True})
-@click.argument("query", nargs=-1, shell_complete=complete_id, callback=plain_words)
-@click.option("-c", "--last", is_flag=True, help="The latest one here that is open nowhere.")
+@click.command("resume", cls=_ResumeCommand, context_settings={"ignore_unknown_options": True})
+@click.argument("query", nargs=-1, shell_complete=complete_id, callback=query_words)
+@click.option(
+    "-c",
+    "--last",
+    is_flag=True,
+    help="Resume the most recent conversation here that is not open elsewhere.",
+)
 @tool_option
-@click.option("--fork", is_flag=True, help="Go on in a copy, also of one that is open elsewhere.")
-@click.option("--print", "printing", is_flag=True, help=_PRINT)
-@click.option("--list", "listing", is_flag=True, help="Show what can be resumed.")
-@click.option("--context", is_flag=True, help=_CONTEXT)
+@click.option(
+    "--fork",
+    is_flag=True,
+    help="Continue in a copy, even if the conversation is open elsewhere.",
+)
+@click.option("--print", "printing", is_flag=True, help=_PRINT_HELP)
+@click.option("--write", is_flag=True, help=_WRITE_HELP)
+@click.option("--list", "listing", is_flag=True, help="List the conversations that can be resumed.")
+@click.option("--context", is_flag=True, help=_CONTEXT_HELP)
 @click.option(
     "--budget",
     type=Number(min=4000),
-    help="At most about this many characters of history.  [default: the setting resume.budget]",
+    help="Limit the history to about this many characters.  [default: the setting resume.budget]",
 )
-@click.option("--reopen", is_flag=True, help="Also one that was completed.")
-@click.option("--tools", metavar="NAMES", help="The tools that your agent has now, with commas.")
+@click.option("--reopen", is_flag=True, help="Resume it even if it is marked complete.")
+@click.option(
+    "--tools",
+    metavar="NAMES",
+    help="The names of your agent's tools, separated by commas. The briefing warns about tools "
+    "that the agent had before and lacks now.",
+)
 @filters
 @json_option
 def command(
@@ -59,6 +84,7 @@ def command(
     tool: str | None,
     fork: bool,
     printing: bool,
+    write: bool,
     listing: bool,
     context: bool,
     budget: int | None,
@@ -69,30 +95,37 @@ def command(
     limit: int | None,
     **which: Any,
 ) -> None:
-    """Find a conversation and go on with it.
+    """Find a conversation and resume it.
 
-    QUERY is its id, the beginning of it, its number in the last list, words of its title and
-    summary, or words that were said in it. In a terminal it is reopened in an AI tool, where words
-    after `--` go to, or in `spawn`, if it was had there; without a terminal, or inside a tool, what
-    an agent needs to go on with it is printed.
+    QUERY is an id, the beginning of an id, a number that `cortext list` printed, words of the title
+    or summary, or words from the messages.
+
+    In a terminal, the conversation opens in an AI tool. Words after `--` are passed to the tool. A
+    session of `spawn` continues in `spawn`. Without a terminal, or inside an AI tool, the command
+    prints a briefing: the text that an agent needs to continue the conversation.
     """
+    everywhere = everywhere or bool(which["folder"])
     if listing or not (query or last or context or (can_ask() and not as_json)):
         _list(as_json, everywhere=everywhere, limit=limit, words=" ".join(query), **which)
         return
     if not (query or last or can_ask()):
-        raise click.UsageError("say which conversation: its id, words of its title, or --last")
+        raise click.UsageError("name a conversation by its id or title, or use --last")
     if query and last:
         raise click.UsageError("give a query or --last, not both")
+    if write and not printing:
+        raise click.UsageError("--write is only for --print")
     if context and reopen:
-        raise click.UsageError("--context goes on with nothing, so --reopen has no place beside it")
-    from cortext.cli import resume_actions  # 80 modules that --list does not need
+        raise click.UsageError("--context resumes nothing: leave out --reopen")
+    from cortext.cli import resume_actions  # loads 80 modules that --list does not need
 
-    row = resume_actions.find_row(query, last=last, everywhere=everywhere, which=which)
+    write = write or not printing
+    row = resume_actions.find_row(query, last=last, everywhere=everywhere, which=which, write=write)
     resume_actions.resume(
         row,
         tool=tool,
         fork=fork,
         printing=printing,
+        write=write,
         context=context,
         budget=budget,
         reopen=reopen,
@@ -103,8 +136,8 @@ def command(
 
 
 def _list(as_json: bool, *, everywhere: bool, limit: int | None, **options: Any) -> None:
-    which = wanted(**options, with_session=True)
+    list_filter = wanted(**options, with_session=True)
     if as_json:
-        print_json(rows_as_json(list_here(everywhere=everywhere, wanted=which, limit=limit)))
+        print_json(rows_as_json(list_here(everywhere=everywhere, wanted=list_filter, limit=limit)))
     else:
-        show_resumable(which, everywhere=everywhere, limit=limit)
+        show_resumable(list_filter, everywhere=everywhere, limit=limit)

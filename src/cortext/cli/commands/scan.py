@@ -1,4 +1,4 @@
-"""`cortext scan`."""
+"""The command `cortext scan`: find keys and passwords in conversations."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ import click
 
 from cortext import paths
 from cortext.catalog.row import ConversationRow
-from cortext.cli.common_options import all_option, complete_id, json_option, print_json
+from cortext.cli.common_options import all_option, json_option, print_json
+from cortext.cli.completion import complete_id
 from cortext.cli.list_options import SourceType
 from cortext.cli.progress import ProgressBar
 from cortext.cli.select_conversation import choose, describe
 from cortext.cli.terminal_text import one_line
+from cortext.cli.views.bar_chart import counted
 from cortext.cli.views.list_view import say_missing
 from cortext.cli.warnings import missed
 from cortext.errors import SessionNotFoundError
@@ -31,79 +33,89 @@ from cortext.features.secrets.scan import (
     state_row,
     trash_rows,
 )
-from cortext.features.secrets.tool_files import how_to_remove
+from cortext.features.secrets.tool_session_files import describe_removal
 from cortext.model.secrets.detector import mask_text
 
-EMPTY = "a file or a folder in it is called so: `cortext trash empty` removes it for good"
-RENAME = "a file or a folder is called so: rename it; no command does that for you"
+EMPTY = (
+    "the name of a file or folder contains a secret: `cortext trash empty` deletes it permanently"
+)
+RENAME = "the name of a file or folder contains a secret: rename it; no command does that for you"
 
 
 @click.command("scan")
 @click.argument("query", nargs=-1, shell_complete=complete_id)
 @all_option
-@click.option("--tool", type=SourceType(), help="Only what was had in this tool.")
+@click.option("--tool", type=SourceType(), help="Scan only sessions of this tool.")
 @json_option
 def command(query: tuple[str, ...], everywhere: bool, tool: str | None, as_json: bool) -> None:
-    """Look for keys and passwords in conversations; nothing is changed.
+    """Find keys and passwords in conversations. Nothing is changed.
 
-    QUERY is an id, the beginning of one, or words of the title. Without it, all that are listed
-    here; with --all, everything: workspaces, sessions of `spawn`, documents, what the AI tools
-    and our archive keep, and the trash. A secret is never printed. Exit code 1: something was
-    found, or not all could be looked at; 0: nothing, and all was looked at.
+    QUERY is an id, the beginning of an id, or words of the title. Without QUERY, the command scans
+    the conversations that `cortext list` shows here. --all scans everything: workspaces, sessions
+    of `spawn`, sessions of programs, the AI tools' transcripts, the archive and the trash. Secrets
+    are never printed in full.
+
+    The exit code is 0 if everything was scanned and no secret was found. It is 1 if a secret was
+    found, or if something could not be scanned.
     """
-    with missed() as passed_over:
+    with missed() as skipped:
         rows = [named(" ".join(query), tool)] if query else listed(everywhere, tool)
         scanned = look(rows)
     names = ids_of(rows)
     if as_json:
-        print_json([_as_dict(one, names) for one in scanned.found])
+        print_json([_as_dict(finding, names) for finding in scanned.found])
     else:
-        _print(scanned.found, names)
-    whole = not (passed_over or scanned.unread)
-    _say_end(scanned, whole=whole)
-    if scanned.found or not whole:
+        _print_groups(scanned.found, names)
+    is_complete = not (skipped or scanned.unread)
+    _print_summary(scanned, is_complete=is_complete)
+    if scanned.found or not is_complete:
         raise click.exceptions.Exit(1)
 
 
 def named(query: str, tool: str | None = None) -> ConversationRow:
-    """Return the conversation that `query` names, or a deleted conversation from the trash."""
+    """Return the conversation that `query` names, or a deleted conversation from the trash.
+
+    `tool` limits the search to sessions of this AI tool; the trash is then not searched. Raises
+    SessionNotFoundError if nothing matches.
+    """
     try:
         return capture_pending(choose(query, wanted=ListFilter(tool=tool)))
     except SessionNotFoundError:
         entry = None if tool else find_entry(query)
         if entry is None:
             raise
-        click.echo("it is in the trash", err=True)
+        click.echo("This conversation is in the trash.", err=True)
         return next(row for row in trash_rows() if row.key == entry.id)
 
 
 def listed(everywhere: bool, tool: str | None) -> list[ConversationRow]:
-    """Return the conversations of this workspace, or with `everywhere` those of all workspaces.
+    """Return the rows to scan: the conversations of this workspace, or all with `everywhere`.
 
-    With `everywhere` and no `tool`, add rows for the trash, and for files of the archive and of
-    programs that belong to no listed session.
+    `tool` limits the result to sessions of this AI tool. With `everywhere` and without `tool`, add
+    a row for each trash entry. Also add two rows for files that belong to no listed session: one
+    for the archive, and one for the data of programs.
     """
     conversations = ConversationList(paths.workspace_root(), everywhere=everywhere)
-    which = ListFilter(tool=tool)
+    list_filter = ListFilter(tool=tool)
     rows, missing = conversations.list(
-        which, capture=True, patience=None, copies=everywhere, empty=True
+        list_filter, capture=True, patience=None, copies=everywhere, empty=True
     )
     for root in missing:
         say_missing(root)
-    _pass_over(conversations.damaged)
-    aside = [*trash_rows(), archive_row(), state_row()] if everywhere and not tool else []
-    return [*rows, *aside]
+    _warn_unlisted(conversations.damaged)
+    extra_rows = [*trash_rows(), archive_row(), state_row()] if everywhere and not tool else []
+    return [*rows, *extra_rows]
 
 
-def _pass_over(notes: Sequence[str]) -> None:
-    """Log a warning for each damaged session file that cannot be listed and so is not scanned."""
+def _warn_unlisted(notes: Sequence[str]) -> None:
+    """Log a warning for each damaged session file, because such a file is not scanned."""
     for note in notes:
         logging.getLogger("cortext.scan").warning("could not read %s", note)
 
 
 def look(rows: Sequence[ConversationRow]) -> ScanResult:
     """Scan the conversations for secrets, with a progress bar, and return the result."""
-    bar = ProgressBar("looking through conversations")
+    bar = ProgressBar("scanning conversations")
     try:
         return scan(rows, bar.progress)
     finally:
@@ -111,36 +123,43 @@ def look(rows: Sequence[ConversationRow]) -> ScanResult:
 
 
 def ids_of(rows: Sequence[ConversationRow]) -> dict[tuple[str, str], str]:
-    """Return the id of each row, by the row's identity.
+    """Return a dict that maps `row.identity` of each conversation to an id that the user can type.
 
-    If several rows have the same id, the returned id includes the day, so that every command finds
-    the right conversation.
+    Usually this is the id of the conversation. If several conversations have the same id, it is a
+    longer form, such as `DATE/ID`.
     """
-    counted = Counter(row.key for row in rows)
-    return {row.identity: row.key if counted[row.key] == 1 else row.address for row in rows}
+    times = Counter(row.key for row in rows)
+    return {row.identity: row.key if times[row.key] == 1 else row.address for row in rows}
 
 
 def place_of(one: Finding) -> str:
-    """Return where in a conversation a secret was found, for example `user #7`."""
+    """Return the place of a secret in its conversation, such as `user #7`.
+
+    Here `user` is the role of the message, and 7 is the number of the message.
+    """
     return f"{one.role} #{one.message}" if one.message else one.role
 
 
 def told(text: str) -> str:
     """Return a text for display, on one line and with its secrets redacted.
 
-    A title or a file name can contain a secret too: some tools use the first request as the title.
+    Use it for titles and file names, which can also contain a secret: some tools make the title
+    from the first message.
     """
     return one_line(mask_text(text)[0])
 
 
-def told_path(path: str) -> str:
-    """Return a path for JSON output. It is unchanged unless the path itself contains a secret."""
+def redact_path(path: str) -> str:
+    """Return a path for JSON output, with secrets in the path itself redacted."""
     return mask_text(path)[0]
 
 
 def print_findings(found: Sequence[Finding]) -> None:
-    """Print one aligned line for each finding."""
-    lines = [(str(one.number), one.family, place_of(one), one.preview) for one in found]
+    """Print one line for each found secret, with aligned columns."""
+    lines = [
+        (str(finding.number), finding.family, place_of(finding), finding.preview)
+        for finding in found
+    ]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for number, *rest in lines:
         cells = [number.rjust(widths[0])]
@@ -148,79 +167,86 @@ def print_findings(found: Sequence[Finding]) -> None:
         click.echo(one_line("  " + "  ".join(cells).rstrip()))
 
 
-def _print(found: Sequence[Finding], names: dict[tuple[str, str], str]) -> None:
-    for _, group in groupby(found, key=lambda one: one.row.identity):
-        each = list(group)
-        row = each[0].row
+def _print_groups(found: Sequence[Finding], names: dict[tuple[str, str], str]) -> None:
+    for _, group in groupby(found, key=lambda finding: finding.row.identity):
+        findings = list(group)
+        row = findings[0].row
         click.echo(told(describe(row)))
-        print_findings(each)
-        for path in sorted({one.path for one in each if one.ours}):
+        print_findings(findings)
+        for path in sorted({finding.path for finding in findings if finding.ours}):
             click.echo(f"  in {told(path)}")
-        for sentence in _advice(each, names[row.identity]):
+        for sentence in _advice(findings, names[row.identity]):
             click.echo(f"  {told(sentence)}")
         click.echo()
 
 
 def _advice(found: Sequence[Finding], id: str) -> Iterator[str]:
-    """Yield lines that say how to remove the found secrets.
+    """Yield lines that tell the user how to remove the found secrets.
 
-    Our own files are redacted, other files are changed in the tool.
+    `cortext redact` removes secrets from cortext's own files. The user must remove secrets from the
+    AI tools' own files. The lines contain commands for the conversation `id`.
     """
-    row, copies = found[0].row, [one for one in found if one.is_copy]
+    row, copies = found[0].row, [finding for finding in found if finding.is_copy]
     yield from lasting(found)
-    if any(one.ours and not one.is_copy and not one.stays for one in found):
+    if any(finding.ours and not finding.is_copy and not finding.stays for finding in found):
         of = "--all" if row.tool == "state" else id
-        yield f"`cortext redact {of}` masks it" + (" here" if copies else "")
+        yield f"to redact: `cortext redact {of}`"
     if row.tool == "archive":
-        yield "`cortext redact --all --archive` masks our copies"
+        yield "to redact the archive's copies: `cortext redact --all --archive`"
     elif copies:
-        yield f"`cortext redact {id} --archive` masks it in our copies too"
+        yield f"to redact the archive's copies too: `cortext redact {id} --archive`"
     yield from theirs(found, id)
 
 
 def lasting(found: Sequence[Finding]) -> Iterator[str]:
-    """Yield lines about secrets that `redact` never changes, and how to remove them."""
-    if any(one.is_name for one in found):
+    """Yield lines that tell the user how to remove the secrets that `redact` never removes.
+
+    Such a secret is in the name of a file, or in a file that cortext must not change.
+    """
+    if any(finding.is_name for finding in found):
         yield EMPTY if found[0].row.tool == "trash" else RENAME
-    for path in sorted({one.path for one in found if one.stays and not one.is_name}):
-        yield f"{path}: {how_to_remove(path)}"
+    for path in sorted(
+        {finding.path for finding in found if finding.stays and not finding.is_name}
+    ):
+        yield f"{path}: {describe_removal(path)}"
 
 
 def theirs(found: Sequence[Finding], id: str) -> Iterator[str]:
-    """Yield lines about secrets in the tools' own files, and how to remove them there."""
-    for path in sorted({one.path for one in found if not one.ours}):
-        yield f"not touched, it is the tool's own: {path}"
-        yield f"  {how_to_remove(path)}"
-    tools = [one for one in found if not one.ours]
-    if not tools or any(one.is_copy for one in found):
+    """Yield lines that tell the user how to remove secrets from the AI tools' own files.
+
+    The lines contain commands for the conversation `id`.
+    """
+    for path in sorted({finding.path for finding in found if not finding.ours}):
+        yield f"in the tool's own file, which cortext never changes: {path}"
+        yield f"  {describe_removal(path)}"
+    tools = [finding for finding in found if not finding.ours]
+    if not tools or any(finding.is_copy for finding in found):
         return
 
     if not is_archive_redacted(found[0].row, tools):
-        yield f"  `cortext redact {id} --archive` keeps it out of our copies"
+        yield f"  to keep the secret out of the archive: `cortext redact {id} --archive`"
 
 
-def _as_dict(one: Finding, names: dict[tuple[str, str], str]) -> dict[str, object]:
+def _as_dict(finding: Finding, names: dict[tuple[str, str], str]) -> dict[str, object]:
     return {
-        "id": names[one.row.identity],
-        "finding": one.number,
-        "family": one.family,
-        "message": one.message or None,
-        "role": one.role,
-        "preview": one.preview,
-        "path": told_path(one.path),
-        "ours": one.ours,
-        "tool": one.row.tool_name or None,
-        "title": told(one.row.title),
+        "id": names[finding.row.identity],
+        "finding": finding.number,
+        "family": finding.family,
+        "message": finding.message or None,
+        "role": finding.role,
+        "preview": finding.preview,
+        "path": redact_path(finding.path),
+        "ours": finding.ours,
+        "tool": finding.row.tool_name or None,
+        "title": told(finding.row.title),
     }
 
 
-def _say_end(scanned: ScanResult, *, whole: bool) -> None:
+def _print_summary(scanned: ScanResult, *, is_complete: bool) -> None:
     for sentence in scanned.unread:
-        click.echo(f"not looked at: {told(sentence)}", err=True)
-    count, rows = len(scanned.found), len({one.row.identity for one in scanned.found})
-    what = f"{count} secrets in {rows}" if count != 1 else f"1 secret in {rows}"
-    said = what if count else "no secrets in"
-    of = f" of {scanned.looked:,}" if count else f" {scanned.looked:,}"
-    plural = "" if scanned.looked == 1 else "s"
-    rest = "" if whole else "; not all could be looked at"
-    click.echo(f"{said}{of} conversation{plural}{rest}", err=True)
+        click.echo(f"warning: not scanned: {told(sentence)}", err=True)
+    count, rows = len(scanned.found), len({finding.row.identity for finding in scanned.found})
+    scope = counted(scanned.looked, "conversation")
+    result = f"{counted(count, 'secret')} found in {rows} of" if count else "No secrets found in"
+    rest = "" if is_complete else " Not everything could be scanned."
+    click.echo(f"{result} {scope}.{rest}", err=True)

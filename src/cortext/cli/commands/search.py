@@ -1,8 +1,7 @@
-"""`cortext search`."""
+"""The command `cortext search`: search the messages of all conversations."""
 
 from __future__ import annotations
 
-import os
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -10,19 +9,12 @@ import click
 
 from cortext import paths
 from cortext.catalog.row import ConversationRow
-from cortext.cli.common_options import (
-    Number,
-    SinceType,
-    UntilType,
-    complete_id,
-    complete_type,
-    json_option,
-    no_such_option,
-    plain_words,
-)
-from cortext.cli.list_options import SourceType, owner_option, wanted
+from cortext.cli.common_options import Number, json_option, no_such_option, plain_words
+from cortext.cli.completion import complete_id, complete_type
+from cortext.cli.list_options import SourceType, owner_option, project_options, wanted
 from cortext.cli.select_conversation import choose
-from cortext.cli.views.search_view import look, search, typed
+from cortext.cli.time_options import SinceType, UntilType
+from cortext.cli.views.search_run import look, search, typed
 from cortext.features.listing.conversation_list import ConversationList
 from cortext.features.search.search import TextFilter
 from cortext.features.search.search_results import Finder, SearchRequest
@@ -31,36 +23,39 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 _ROLES = ("user", "assistant", "tool", "agents", "system", "title", "document")
-_PERSON = ("me", "you", "i")
+_USER_WORDS = ("me", "you", "i")
 _STATUSES = ("active", "paused", "completed", "interrupted")
-_ORDERS = ("newest", "relevance")
+_ORDERS = ("relevance", "newest")
 _NUMBER = re.compile(r"-n\d+", re.ASCII)
 
 
 class Role(click.Choice[str]):
-    """Who said it, also by what a person calls herself and is called."""
+    """The click type of the option `--role`. The words `me`, `you` and `i` mean `user`."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        person = isinstance(value, str) and value.lower() in _PERSON
-        return super().convert("user" if person else value, param, ctx)
+        is_user = isinstance(value, str) and value.lower() in _USER_WORDS
+        return super().convert("user" if is_user else value, param, ctx)
 
 
 class SearchCommand(click.Command):
-    """A command that takes words as people type them: with a minus before those that are not
-    wanted."""
+    """The click command `search`.
+
+    A minus before a word, such as `-memcached`, excludes this word from the search.
+    """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         end = args.index("--") if "--" in args else len(args)
-        words = [word for argument in args[:end] for word in _worded(argument, ctx)]
-        # After `--`, nothing is meant by a minus.
+        words = [word for argument in args[:end] for word in _to_search_words(argument, ctx)]
+        # After `--`, a word with a minus is an ordinary search word.
         after = [f'"{word}"' if word.startswith("-") else word for word in args[end:][1:]]
         return super().parse_args(ctx, words + (["--", *after] if after else []))
 
 
-def _worded(argument: str, ctx: click.Context) -> list[str]:
-    """Return an argument as search words: `-word` becomes `NOT word`.
+def _to_search_words(argument: str, ctx: click.Context) -> list[str]:
+    """Convert an argument of the command line to search words: `-word` becomes `NOT word`.
 
-    Without this, click would read `-memcached` as several options, including `-h`.
+    Without this, click would read `-memcached` as several short options, one of them `-h`. Raises
+    UsageError for an unknown option of one letter.
     """
     if len(argument) < 2 or argument[0] != "-" or argument[1] == "-":
         return [argument]
@@ -68,8 +63,8 @@ def _worded(argument: str, ctx: click.Context) -> list[str]:
         return [argument]
     word = argument[1:]
     if argument.startswith("-n") or len(word) == 1:
-        instead = f", and NOT {word} leaves it out" if len(word) > 1 else ""
-        raise no_such_option(argument, ctx, instead)
+        hint = f"; to exclude this word, write NOT {word}" if len(word) > 1 else ""
+        raise no_such_option(argument, ctx, hint)
     return ["NOT", word]
 
 
@@ -89,51 +84,63 @@ def complete_tag(
 @click.option(
     "--tool",
     type=SourceType(),
-    help="Only what was said in this tool.",
+    help="Search only conversations of this tool.",
 )
-@click.option(
-    "--in", "folder", metavar="DIR", help="Only what was said in this folder or below it."
-)
+@project_options
 @click.option(
     "--conversation",
     "only",
     metavar="ID",
     shell_complete=complete_id,
-    help="All that was found in this conversation, by its id or number.",
+    help="Show all matches in one conversation, by its id or number.",
 )
 @click.option(
-    "--type", "kind", metavar="TYPE", shell_complete=complete_type, help="Only of this type."
+    "--type",
+    "kind",
+    metavar="TYPE",
+    shell_complete=complete_type,
+    help="Search only conversations of this type.",
 )
 @click.option(
     "--status",
     type=click.Choice(_STATUSES, case_sensitive=False),
-    help="Only with this status.",
+    help="Search only conversations with this status.",
 )
 @click.option(
     "--tag",
     "tags",
     multiple=True,
     shell_complete=complete_tag,
-    help="Only with this tag; repeatable.",
+    help="Search only conversations with this tag. Can be repeated.",
 )
 @owner_option
 @click.option(
-    "--role", type=Role(_ROLES, case_sensitive=False), help="Only what these said; `me` is user."
+    "--role",
+    type=Role(_ROLES, case_sensitive=False),
+    help="Search only messages of this role; `me` means user.",
 )
 @click.option(
     "--since",
     type=SinceType(),
-    help="Only what was said since: 2026-01-31, 2026-01, yesterday, 12h, 7d, 4w, 3mo.",
+    help="Search only messages since this time: 2026-01-31, 2026-01, yesterday, 12h, 7d, 4w, 3mo.",
 )
 @click.option(
-    "--until", type=UntilType(), help="Only what was said until then; a day counts whole."
+    "--until",
+    type=UntilType(),
+    help="Search only messages until this time. A day is included to its end.",
 )
-@click.option("--sort", type=click.Choice(_ORDERS), default="newest", show_default=True)
 @click.option(
-    "-n", "--limit", "most", type=Number(1, 10_000), default=20, show_default=True,
-    help="At most this many messages.",
+    "--sort",
+    type=click.Choice(_ORDERS),
+    default="relevance",
+    show_default=True,
+    help="Show the most relevant conversations first, or the newest messages first.",
+)
+@click.option(
+    "-n", "--limit", "most", type=Number(1, 10_000), default=10, show_default=True,
+    help="Show at most this many conversations, or messages with `--sort newest`.",
 )  # fmt: skip
-@click.option("--no-pager", is_flag=True, help="All at once, also in a terminal.")
+@click.option("--no-pager", is_flag=True, help="Print everything at once, even in a terminal.")
 @click.option("--all", is_flag=True, hidden=True)
 @json_option
 def command(
@@ -149,41 +156,48 @@ def command(
     as_json: bool,
     **options: Any,
 ) -> int:
-    """Find what was said, in any conversation, in any tool.
+    """Search the messages of all conversations, of all tools.
 
-    Words may stand in any order; where no message has all of them, what comes nearest is shown.
-    'a phrase' among other words, or "one" in quotes of its own, stands as it is. -word excludes;
-    AND, OR and NOT in capitals and parentheses mean that; a * at the end of a word is for any
-    ending. The exit code is 1 if no message has it all.
+    \b
+      cortext search why did redis time out   the words that matter, in any form and order
+      cortext search '"cache emptied"'        an exact phrase
+      cortext search redis 'cache emptied'    a word and an exact phrase
+      cortext search redis -memcached         without the word memcached
+      cortext search 'redis AND (ttl OR expir*)'
+
+    The conversations that match best come first, each with its best messages. A word also finds its
+    other forms (test, tests, testing), longer words that start with it, and parts of identifiers.
+    Quoted text must match exactly. AND, OR and NOT are operators if they are in capitals. If no
+    conversation has all words, the closest results are shown, and the exit code is 1.
     """
-    options.pop("all")  # it is what a search does
-    narrow = _narrow(since, until, folder, role)
+    options.pop("all")  # a search always includes all workspaces
+    text_filter = _make_text_filter(since, until, folder, role)
     finder = look()
-    question = SearchRequest(
+    request = SearchRequest(
         typed(words),
         wanted(since=None, **options),
-        narrow,
+        text_filter,
         most=most,
-        each=most if as_json else 3,
+        each=most if as_json and sort == "newest" else 3,
         best=sort == "relevance",
-        only=_one(only, finder).identity if only else None,
+        only=_find_conversation(only, finder).identity if only else None,
     )
-    return search(question, finder, as_json=as_json, paged=not no_pager)
+    return search(request, finder, as_json=as_json, paged=not no_pager)
 
 
-def _narrow(
+def _make_text_filter(
     since: int | None, until: int | None, folder: str | None, role: str | None
 ) -> TextFilter:
     if since is not None and until is not None and since >= until:
-        raise click.UsageError("--since is after --until: nothing was said between them")
-    return TextFilter(since, until, os.path.realpath(folder) if folder else "", role or "")
+        raise click.UsageError("--since is later than --until")
+    return TextFilter(since, until, folder or "", role or "")
 
 
-def _one(name: str, finder: Finder) -> ConversationRow:
-    """Return the conversation that `name` names.
+def _find_conversation(name: str, finder: Finder) -> ConversationRow:
+    """Return the conversation that the user named.
 
-    A number means the last printed list; other names are ids or words of a title.
+    `name` is an id, a title, or a number in the list that cortext printed last.
     """
     shown = finder.conversations.shown_as(name)
-    found = [row for row in finder.rows if row.identity == shown]
-    return found[0] if len(found) == 1 else choose(name, everywhere=True)
+    matches = [row for row in finder.rows if row.identity == shown]
+    return matches[0] if len(matches) == 1 else choose(name, everywhere=True)

@@ -1,4 +1,4 @@
-"""`cortext setup`."""
+"""The command `cortext setup`: connect cortext to your AI tools."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from cortext.features.setup.tool_setup import (
     FileChange,
     SetupPlan,
     carry_out,
-    found_tools,
+    find_connectable_tools,
     plan_setup,
     plugin_of,
 )
 from cortext.model.secrets.detector import mask_text
+from cortext.model.secrets.settings_text import mask_settings
 from cortext.tools.registry import find_tool, is_tool, tool_names
 from cortext.tools.registry import tools as tools_there
 from cortext.workspace.init_workspace import difference
@@ -31,31 +32,36 @@ if TYPE_CHECKING:
 def parse_tool_names(
     ctx: click.Context, param: click.Parameter, value: str | None
 ) -> tuple[str, ...] | None:
-    """Return the tool names of a comma-separated list.
+    """Split a comma-separated list of AI tools into their names.
 
-    Return None if the option is not given; then setup uses the tools that it finds.
+    Return None if the option is not given; setup then uses the tools that are installed. Raises
+    BadParameter for an unknown tool.
     """
     if value is None:
         return None
     names = tuple(name.strip() for name in value.split(",") if name.strip())
     unknown = [name for name in names if not is_tool(name)]
     if unknown or not names:
-        wrong = f"there is no tool {unknown[0]!r}" if unknown else "this names no tool"
-        raise click.BadParameter(f"{wrong}; tools are {', '.join(tool_names())}")
+        wrong = f"unknown tool {unknown[0]!r}" if unknown else "no tool is named"
+        raise click.BadParameter(f"{wrong}; the tools are {', '.join(tool_names())}")
     return names
 
 
 def complete_tools(
     ctx: click.Context, param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """Return the lists of tools that can continue the typed list, for shell completion."""
+    """Complete the last name in a comma-separated list of AI tools, for shell completion.
+
+    Each result is the whole list with a completed last name. Tools that are already in the list are
+    not offered again.
+    """
     from click.shell_completion import CompletionItem
 
-    given, comma, begun = incomplete.rpartition(",")
-    left = [
-        tool for tool in tool_names() if tool not in given.split(",") and tool.startswith(begun)
+    given, comma, prefix = incomplete.rpartition(",")
+    candidates = [
+        tool for tool in tool_names() if tool not in given.split(",") and tool.startswith(prefix)
     ]
-    return [CompletionItem(f"{given}{comma}{tool}") for tool in left]
+    return [CompletionItem(f"{given}{comma}{tool}") for tool in candidates]
 
 
 @click.command("setup")
@@ -64,74 +70,84 @@ def complete_tools(
     metavar="NAMES",
     callback=parse_tool_names,
     shell_complete=complete_tools,
-    help="Only these, with commas: claude,opencode,gemini,codex.  [default: those found here]",
+    help="Set up only these: claude,opencode,gemini,codex.  [default: every tool found here]",
 )
-@click.option("--plugin", is_flag=True, help="Also a plug-in for OpenCode, which has no hooks.")
-@click.option("--dry-run", is_flag=True, help="Only show what would change, all of it.")
+@click.option("--plugin", is_flag=True, help="Also install a plug-in for OpenCode.")
+@click.option("--dry-run", is_flag=True, help="Show all changes, but make none.")
 @yes_option
 def command(tools: tuple[str, ...] | None, plugin: bool, dry_run: bool, yes: bool) -> None:
-    """Connect cortext to your AI tools: hooks that keep what is said, slash commands,
-    and the MCP server that lets an agent search.
+    """Connect cortext to your AI tools.
 
-    Once per person. The files that would be made or changed are shown, and you are asked. By
-    default: the tools that are found on this machine. `cortext uninstall` takes all of it out
-    again, `cortext doctor` says whether it works. What cannot be read is left as it is and named,
-    all the rest is done, and the exit code is 1.
+    Setup installs hooks that save your conversations, slash commands, and the MCP server that lets
+    an agent search. OpenCode has no hooks; --plugin installs a plug-in instead. Run setup once per
+    user. It shows the files that it will create or change, and asks before it writes.
+
+    If a file cannot be read, setup names it, leaves it unchanged, continues with the other files,
+    and exits with code 1. `cortext doctor` checks the result. `cortext uninstall` removes it.
     """
-    names = tools or found_tools()
+    names = tools or find_connectable_tools()
     if not names:
         raise CortextError(
-            "no AI tool was found", hint="--tools claude,opencode,gemini,codex names some"
+            "no AI tool was found", hint="name the tools: --tools claude,opencode,gemini,codex"
         )
     if plugin and not any(map(plugin_of, names)):
         with_plugin = next(tool for tool in tools_there() if tool.plugin)
         raise CortextError(
-            f"the plug-in is for {with_plugin.display_name}",
+            f"--plugin works only with {with_plugin.display_name}",
             hint=f"add {with_plugin.name} to --tools",
         )
     plan = plan_setup(names, plugin=plugin)
     show(plan, whole=dry_run)
     if plan.changes and not dry_run:
-        agree(f"do this to {count(plan)}?", yes)
+        agree(f"Make these changes to {count(plan)}?", yes)
         plan = carry_out(plan, anyway=yes)
         if plan.changes:
-            done = f"{', '.join(plan.tools)}: {count(plan)} written"
-            click.echo(f"{done}; `cortext uninstall` undoes it")
+            click.echo(f"Set up {', '.join(plan.tools)}: {count(plan)} written.")
+            click.echo("To undo this: `cortext uninstall`")
     if not plan.changes:
-        whole = [name for name in names if name not in plan.left]
-        click.echo(f"nothing to do: {', '.join(whole)} {_have(whole)}" if whole else "nothing done")
+        complete = [name for name in names if name not in plan.left]
+        click.echo(
+            f"Nothing to do: {', '.join(complete)} {_is_or_are(complete)} already set up."
+            if complete
+            else "Nothing was changed."
+        )
     if not dry_run:
-        _say_consent(plan.tools)
+        _print_consent(plan.tools)
     if plan.failed and not dry_run:
-        lacking = list(dict.fromkeys(plan.failed))
+        incomplete = list(dict.fromkeys(plan.failed))
         raise CortextError(
-            f"not all of it is in {', '.join(lacking)}",
-            hint="put right what the notes name, then run "
-            f"`cortext setup --tools {','.join(lacking)}`",
+            f"setup is incomplete for {', '.join(incomplete)}",
+            hint="fix the problems in the notes above, then run "
+            f"`cortext setup --tools {','.join(incomplete)}`",
         )
 
 
 def show(plan: SetupPlan, *, whole: bool) -> None:
-    """Print the planned changes: the names of the files, and the differences in existing files.
+    """Print the planned changes to stderr: the paths of files, and the changes in existing files.
 
-    With `whole`, print the differences of all files, and print to stdout instead of stderr.
+    With `whole`, also print the contents of created and deleted files, and print to stdout.
     """
     for change in plan.changes:
         click.echo(f"{_verb(change)} {short(change.path)}", err=not whole)
     for change in plan.changes:
         if whole or (change.old is not None and change.new is not None):
             names = (change.path if data is not None else "/dev/null" for data in change[2:4])
-            text = difference(change.old or b"", change.new or b"", *names)
-            click.echo(f"\n{clean(_told(text))}".rstrip("\n"), err=not whole)
+            text = difference(_masked(change.old), _masked(change.new), *names)
+            click.echo(f"\n{clean(_redact_lines(text))}".rstrip("\n"), err=not whole)
     for note in plan.notes:
         click.echo(f"note: {clean(note, lines=False)}", err=True)
 
 
-def _told(difference: str) -> str:
-    """Return a difference with keys and passwords of other programs redacted.
+def _masked(data: bytes | None) -> bytes:
+    """Return the text of a settings file without the values of names such as `token`."""
+    return mask_settings((data or b"").decode("utf-8", "replace")).encode()
 
-    Each line is redacted separately, so that a secret in one line never hides the changes in
-    another.
+
+def _redact_lines(difference: str) -> str:
+    """Redact the keys and passwords in a diff of a settings file.
+
+    Each line is redacted separately, so that a secret in one line does not hide the changes in
+    another line.
     """
     return "".join(mask_text(line)[0] for line in difference.splitlines(keepends=True))
 
@@ -143,18 +159,19 @@ def count(plan: SetupPlan) -> str:
 
 def _verb(change: FileChange) -> str:
     if change.old is None:
-        return "make  "
+        return "create"
     return "remove" if change.new is None else "change"
 
 
-def _have(names: Sequence[str]) -> str:
-    return "has all of it" if len(names) == 1 else "have all of it"
+def _is_or_are(names: Sequence[str]) -> str:
+    return "is" if len(names) == 1 else "are"
 
 
-def _say_consent(names: Sequence[str]) -> None:
-    """Print the settings that only the user may change to give a tool its permission.
+def _print_consent(names: Sequence[str]) -> None:
+    """Print how the user can allow each AI tool to run cortext's slash commands without asking.
 
-    Tools that need no permission, or already have it, are skipped.
+    Setup does not change this permission, because only the user may give it. Tools that need no
+    permission, or that already have it, are skipped.
     """
     for tool in map(find_tool, names):
         consent = tool.load("consent")(tool) if tool.consent else None

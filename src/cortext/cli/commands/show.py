@@ -1,4 +1,4 @@
-"""`cortext show`."""
+"""The command `cortext show`: show one conversation."""
 
 from __future__ import annotations
 
@@ -8,36 +8,33 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
+from msgspec.structs import replace
 
 from cortext import paths
 from cortext.catalog.lookup import is_number
 from cortext.catalog.row import ConversationRow
-from cortext.cli.common_options import (
-    AGENTS,
-    DOCUMENT,
-    Number,
-    all_option,
-    complete_id,
-    json_option,
-    print_json,
-    store_option,
-)
+from cortext.cli.common_options import AGENTS, DOCUMENT, Number, all_option, json_option, print_json
+from cortext.cli.completion import complete_id
+from cortext.cli.error_output import OptionValueError
 from cortext.cli.select_conversation import ask, choose
+from cortext.cli.store_option import store_option
 from cortext.cli.terminal_text import clean
-from cortext.cli.views.list_view import keep_up
-from cortext.cli.views.page_render import ConversationPage, PageBlock, plain, rendered
+from cortext.cli.views.conversation_render import ConversationPage, PageBlock, plain, rendered
+from cortext.cli.views.list_view import update_in_background
 from cortext.cli.views.pager import can_page, encodable, page_through
 from cortext.cli.views.session_blocks import (
     around,
+    blocks_around,
     facts,
     in_full,
-    opened_at,
+    line_of_opened,
+    mark_opened,
     short,
-    side_by_side,
-    told_around,
+    sub_agent_blocks,
 )
 from cortext.durability.read_files import read_file
 from cortext.errors import InvalidIdError, SessionNotFoundError
@@ -54,23 +51,31 @@ if TYPE_CHECKING:
 
 
 class Numbers(click.ParamType[range]):
-    """One message by its number, or several: 7, or 7-12."""
+    """The click type of the option `--message`: the number of a message, or a range like 7-12."""
 
     name = "N[-M]"
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> range:
-        found = re.fullmatch(r"([1-9]\d{0,8})(?:-([1-9]\d{0,8}))?", str(value), re.ASCII)
+        match = re.fullmatch(r"([1-9]\d{0,8})(?:-([1-9]\d{0,8}))?", str(value), re.ASCII)
         if isinstance(value, range):
             return value
-        if found is None or int(found[2] or found[1]) < int(found[1]):
-            self.fail(f"{value!r} is no message; give 7 or 7-12, counted from 1", param, ctx)
-        return range(int(found[1]), int(found[2] or found[1]) + 1)
+        if match is None or int(match[2] or match[1]) < int(match[1]):
+            self.fail(
+                f"{value!r} is not a message number; give a number (7) or a range (7-12)",
+                param,
+                ctx,
+            )
+        return range(int(match[1]), int(match[2] or match[1]) + 1)
 
 
 class MessageNumberType(click.ParamType[int | str]):
-    """Where a search found something: the number of a message, or what is none."""
+    """The click type of the option `--at`, which names the part of a conversation to open.
+
+    The value is the number of a message, `document` (the markdown document), or `agents` (the
+    sessions of sub-agents).
+    """
 
     name = "N"
 
@@ -80,7 +85,11 @@ class MessageNumberType(click.ParamType[int | str]):
         if isinstance(value, int) or value in (DOCUMENT, AGENTS):
             return value
         if not re.fullmatch(r"[1-9]\d{0,8}", str(value), re.ASCII):
-            self.fail(f"{value!r} is no message; give 7, {DOCUMENT} or {AGENTS}", param, ctx)
+            self.fail(
+                f"{value!r} is not a message number; give a number, {DOCUMENT} or {AGENTS}",
+                param,
+                ctx,
+            )
         return int(value)
 
     def shell_complete(
@@ -91,43 +100,52 @@ class MessageNumberType(click.ParamType[int | str]):
         return [CompletionItem(w) for w in (DOCUMENT, AGENTS) if w.startswith(incomplete)]
 
 
-class _ShownSession(NamedTuple):
-    """What is to be shown: a session, and of a conversation the row and its files, and what its
-    sub-agents said."""
+class _ShownSession(msgspec.Struct, frozen=True):
+    """The session that `cortext show` shows, with a list of its damaged parts.
+
+    If the session belongs to a conversation, `row` is the conversation. `markdown` is the path of
+    its document, `files` has the path of its session file, and `sub_agents` are the sessions of its
+    sub-agents. If a conversation has only a document, `session` is None.
+    """
 
     session: Session | None
     damages: Sequence[Damage] = ()
     row: ConversationRow | None = None
     markdown: str = ""
     files: Sequence[str] = ()
-    side: Sequence[Session] = ()
+    sub_agents: Sequence[Session] = ()
 
 
 @click.command("show")
 @click.argument("query", nargs=-1, shell_complete=complete_id, required=True)
 @store_option
 @all_option
-@click.option("-n", "last", type=Number(min=1), help="Only the last N messages.")
+@click.option("-n", "last", type=Number(min=1), help="Show only the last N messages.")
 @click.option(
     "--message",
     "numbers",
     type=Numbers(),
-    help="Only these messages, in full, with their tool calls and results.",
+    help="Show only these messages, in full, with their tool calls and results.",
 )
 @click.option(
     "--at",
     type=MessageNumberType(),
     metavar="N",
-    help="Message N, as a search tells it, in full, with what was said before and after; or "
-    "`document`, or `agents` for what sub-agents said.",
+    help="Show message N in full, with the messages around it. `cortext search` prints these "
+    "numbers. `document` shows the markdown, `agents` the messages of sub-agents.",
 )
 @click.option(
     "--full/--stubs",
     default=None,
-    help="Tool calls in full, or short.  [default: short in a terminal, else in full]",
+    help="Show tool calls in full, or shortened.  [default: shortened only in a terminal]",
 )
-@click.option("--plain", "as_text", is_flag=True, help="The text as it is, also in a terminal.")
-@click.option("--no-pager", is_flag=True, help="All at once, also in a terminal.")
+@click.option(
+    "--plain",
+    "as_text",
+    is_flag=True,
+    help="Print plain text without formatting, even in a terminal.",
+)
+@click.option("--no-pager", is_flag=True, help="Print everything at once, even in a terminal.")
 @json_option
 def command(
     query: tuple[str, ...],
@@ -141,54 +159,58 @@ def command(
     no_pager: bool,
     as_json: bool,
 ) -> None:
-    """Show a conversation: its id, the beginning of it, words of its title and summary, or words
-    that were said in it. Sessions of AI tools are shown as well, also those that only our archive
-    still has.
+    """Show a conversation or a session.
 
-    So are those of `spawn`, and those that programs keep. With --store, or if no conversation is
-    found, a session by its id or the beginning of it.
+    QUERY is an id, the beginning of an id, a number that `cortext list` printed, words of the title
+    or summary, or words from the messages. The archive has the sessions that a tool has
+    deleted, so you can show those too.
+
+    With --store, QUERY is the id of a session in that store, or the beginning of its id.
     """
     if at and (numbers or last):
-        raise click.UsageError("--at says which messages are shown: leave out --message and -n")
+        raise click.UsageError("--at cannot be combined with --message or -n")
     words = " ".join(query)
-    found = _in_store(store, words) if store else _conversation(words, everywhere)
+    shown = _find_in_store(store, words) if store else _find_conversation(words, everywhere)
     if isinstance(at, str):
-        found, wanted, full, at = _beside(found, at), range(1, 1), True, None
+        shown, wanted, full, at = _select_part(shown, at), range(1, 1), True, None
     else:
-        wanted = _wanted(found, numbers or (range(at, at + 1) if at else None), last)
-    if at and found.session:
-        found, wanted = found._replace(side=()), around(found.session.messages, at)
+        wanted = _message_numbers(shown, numbers or (range(at, at + 1) if at else None), last)
+    if at and shown.session:
+        shown, wanted = replace(shown, sub_agents=()), around(shown.session.messages, at)
     terminal = sys.stdout.isatty() and os.environ.get("TERM") not in (None, "", "dumb")
     if as_json:
-        print_json(_as_dict(found, wanted))
+        print_json(_as_dict(shown, wanted))
     else:
         whole = numbers is not None or (not terminal if full is None else full)
-        page = _page(found, wanted, whole=whole, alone=numbers is not None, at=at)
-        _print(page, rich=terminal and not as_text, paged=terminal and not no_pager)
-    _warn(found.damages)
+        page = _make_page(shown, wanted, whole=whole, alone=numbers is not None, at=at)
+        _print(page, rich=terminal and not as_text, paged=terminal and not no_pager, at=at)
+    _warn(shown.damages)
 
 
-def _in_store(store: str, id: str) -> _ShownSession:
+def _find_in_store(store: str, id: str) -> _ShownSession:
     session, damages = show_session(store, id)
     return _ShownSession(session, damages)
 
 
-def _conversation(words: str, everywhere: bool) -> _ShownSession:
+def _find_conversation(words: str, everywhere: bool) -> _ShownSession:
     conversations = ConversationList(paths.workspace_root(), everywhere=everywhere)
     rows = conversations.find(words)
-    keep_up(conversations)
+    update_in_background(conversations)
     stores = (default_store(), f"log:{paths.spawn_sessions()}")
     for store in () if rows or is_number(words) else stores:
         with suppress(InvalidIdError, SessionNotFoundError):
-            return _in_store(store, words)
+            return _find_in_store(store, words)
     if not rows:
-        # It looks into what was said, and says what is near, and what is wrong.
+        # `choose` also searches the messages, and prints suggestions if nothing matches.
         rows = [choose(words, everywhere=everywhere, forgiving=True)]
-    return _read(rows[0] if len(rows) == 1 else ask(rows, words))
+    return _read_conversation(rows[0] if len(rows) == 1 else ask(rows, words))
 
 
-def _read(row: ConversationRow) -> _ShownSession:
-    """Return a conversation with its session. If it has no session, return only its markdown."""
+def _read_conversation(row: ConversationRow) -> _ShownSession:
+    """Read the session of a conversation, and find its markdown document.
+
+    The session in the result is None if the conversation has only a document.
+    """
     row = capture_pending(row)
     document = "" if row.tool else document_in(row.place.folder)
     markdown = f"{row.place.folder}/{document}" if document else ""
@@ -201,82 +223,84 @@ def _read(row: ConversationRow) -> _ShownSession:
     return _ShownSession(read.session, read.damages, row, markdown, [read.path], read.side)
 
 
-def _wanted(found: _ShownSession, numbers: range | None, last: int | None) -> range:
+def _message_numbers(shown: _ShownSession, numbers: range | None, last: int | None) -> range:
     """Return the numbers of the messages to show.
 
-    `numbers` is the range that the user gave. Otherwise `last` is how many messages at the end to
-    show. Raises UsageError if `numbers` starts after the last message.
+    If `numbers` is given, show these messages. Otherwise show the last `last` messages, or all if
+    `last` is None. Raises OptionValueError if `numbers` starts after the last message.
     """
-    count = len(found.session.messages) if found.session else 0
+    count = len(shown.session.messages) if shown.session else 0
     if numbers is None:
         return range(max(count - last, 0) + 1 if last else 1, count + 1)
-    if found.session is None or numbers.start > count:
-        name = found.row.key if found.row else found.session.id if found.session else ""
-        there = f"{count} messages, counted from 1" if count else "no messages"
-        raise click.UsageError(f"{name} has {there}")
+    if shown.session is None or numbers.start > count:
+        has = f"has {count:,}" if count else "has no messages"
+        raise OptionValueError(f"no message {numbers.start}; this conversation {has}")
     return range(numbers.start, min(numbers.stop, count + 1))
 
 
-def _beside(found: _ShownSession, what: str) -> _ShownSession:
-    """Return only the markdown document of a conversation, or the sessions of its sub-agents.
+def _select_part(shown: _ShownSession, part: str) -> _ShownSession:
+    """Limit `shown` to one part of the conversation.
 
-    `what` is DOCUMENT or AGENTS. Raises UsageError if the conversation has no such part.
+    `part` is DOCUMENT for the markdown document, or AGENTS for the sessions of sub-agents. Raises
+    OptionValueError if the conversation has no such part.
     """
-    name = found.row.key if found.row else found.session.id if found.session else ""
-    if what == DOCUMENT and found.markdown:
-        return _ShownSession(None, (), found.row, found.markdown)
-    if what == AGENTS and found.side:
-        return found._replace(markdown="")
-    raise click.UsageError(f"{name} has no {'document' if what == DOCUMENT else 'sub-agents'}")
+    name = shown.row.key if shown.row else shown.session.id if shown.session else ""
+    if part == DOCUMENT and shown.markdown:
+        return _ShownSession(None, (), shown.row, shown.markdown)
+    if part == AGENTS and shown.sub_agents:
+        return replace(shown, markdown="")
+    raise OptionValueError(f"{name} has no {'document' if part == DOCUMENT else 'sub-agents'}")
 
 
-def _as_dict(found: _ShownSession, wanted: range) -> dict[str, Any]:
-    """Return a session with the wanted messages as a dict for `--json`.
+def _as_dict(shown: _ShownSession, wanted: range) -> dict[str, Any]:
+    """Return the dict that `--json` prints: the session with the messages in `wanted`.
 
-    A conversation also has the path of its markdown or of its transcript.
+    `wanted` has message numbers. For a conversation, the dict also has the path of its markdown
+    document or of its transcript.
     """
-    session, row = found.session, found.row
-    where: dict[str, Any] = {"markdown": found.markdown or None} if row else {}
+    session, row = shown.session, shown.row
+    where: dict[str, Any] = {"markdown": shown.markdown or None} if row else {}
     if row and row.tool:
-        where = {"tool": row.tool_name, "transcript": found.files[0]}
-    if found.side:
-        where["sub_agents"] = [one.to_dict() for one in found.side]
+        where = {"tool": row.tool_name, "transcript": shown.files[0]}
+    if shown.sub_agents:
+        where["sub_agents"] = [agent_session.to_dict() for agent_session in shown.sub_agents]
     if session is None:
         facts = {"id": row.key, "title": row.title, "kind": row.kind} if row else {}
-        return {**facts, "messages": [], **where, "text": _text(found.markdown)}
+        return {**facts, "messages": [], **where, "text": _read_text(shown.markdown)}
     session.messages = session.messages[wanted.start - 1 : wanted.stop - 1]
     return {**session.to_dict(), **where}
 
 
-def _page(
-    found: _ShownSession, wanted: range, *, whole: bool, alone: bool, at: int | None = None
+def _make_page(
+    shown: _ShownSession, wanted: range, *, whole: bool, alone: bool, at: int | None = None
 ) -> ConversationPage:
-    session, row = found.session, found.row
-    files = [found.markdown] if found.markdown else []
+    session, row = shown.session, shown.row
+    files = [shown.markdown] if shown.markdown else []
     if session is None:
         described = [row.key, row.kind, row.status or "no session"] if row else []
-        block = PageBlock("", "", _text(found.markdown), markdown=True)
+        block = PageBlock("", "", _read_text(shown.markdown), markdown=True)
         return ConversationPage(
             row.title if row else "", [" · ".join(filter(None, described)), *files], [block]
         )
-    files += found.files
+    files += shown.files
     if whole:
         blocks = in_full(session, wanted, alone=alone)
     else:
-        blocks = told_around(session, wanted, at) if at else short(session, wanted)
-    if found.side and not alone:
-        blocks = chain(blocks, side_by_side(found.side, whole=whole))
+        blocks = blocks_around(session, wanted, at) if at else short(session, wanted)
+    if shown.sub_agents and not alone:
+        blocks = chain(blocks, sub_agent_blocks(shown.sub_agents, whole=whole))
     title = row.title if row else session.title
     key, status = (row.key, row.status) if row else (session.id, session.status)
     page = ConversationPage(title, [*facts(session, key, status), *files], blocks)
-    return opened_at(page, at, wanted, session) if at else page
+    return mark_opened(page, at, wanted, session) if at else page
 
 
-def _text(path: str) -> str:
+def _read_text(path: str) -> str:
     return read_file(path).decode("utf-8", "replace")
 
 
-def _print(page: ConversationPage, *, rich: bool, paged: bool) -> None:
+def _print(page: ConversationPage, *, rich: bool, paged: bool, at: int | None = None) -> None:
+    """Print a page. If `at` is given, the pager opens at the heading of this message."""
     if not rich:
         lines = plain(page)
     else:
@@ -286,7 +310,11 @@ def _print(page: ConversationPage, *, rich: bool, paged: bool) -> None:
         lines = rendered(page, width=width, colour=not os.environ.get("NO_COLOR"))
     lines = map(encodable, lines)
     if paged and can_page():
-        page_through(lines)
+        if at is None:
+            page_through(lines)
+        else:
+            text = "\n".join(lines)
+            page_through([text], first_line=line_of_opened(text, at))
         return
     for line in lines:
         click.echo(line, color=True if rich else None)

@@ -1,6 +1,6 @@
-"""`cortext slash`: what the slash commands inside AI tools call.
+"""The command `cortext slash`, which the slash commands inside AI tools call.
 
-It starts no other program, but for git, which `slash stop` saves with.
+The command starts no other program. The only exception is `slash stop`, which runs git.
 """
 
 from __future__ import annotations
@@ -13,31 +13,38 @@ import click
 
 from cortext.cli.error_output import debugging
 from cortext.errors import CortextError
-from cortext.features.slash.pagination import in_pieces, next_piece
-from cortext.features.slash.slash_replies import Slash
+from cortext.features.slash.long_output import in_pieces, next_piece
+from cortext.features.slash.slash_runner import Slash
 from cortext.formats.slash_frame import frame, without_mentions
-from cortext.tools.opencode.prompt_args import typed_words
+from cortext.tools.opencode.typed_slash_text import typed_words
 from cortext.tools.registry import find_tool
 
 F = TypeVar("F", bound=Callable[..., Any])
-_WORDS: dict[str, Any] = {"ignore_unknown_options": True}
+_WORD_SETTINGS: dict[str, Any] = {"ignore_unknown_options": True}
 
 
 @click.group("slash")
 def command() -> None:
-    """What the slash commands inside AI tools call; it prints text for an agent."""
+    """Print text for an agent. The slash commands inside AI tools call this command."""
 
 
-def _words(function: F) -> F:
-    """Add the options that say where the user's words come from.
+def _word_options(function: F) -> F:
+    """Add options to a click command that receives the words after a slash command.
 
-    The words are arguments, come from stdin, or are read from what was typed in OpenCode.
+    The user typed these words in an AI tool. The tool passes them as arguments or on stdin. For
+    OpenCode, they are read from the prompt that the user typed.
     """
     for option in (
         click.argument("words", nargs=-1, type=click.UNPROCESSED),
         click.option("--stdin", is_flag=True, help="Read the words from stdin."),
-        click.option("--typed", metavar="NAME", help="The words that were typed after /NAME."),
-        click.option("--as", "name", metavar="NAME", help="They were typed after /NAME."),
+        click.option(
+            "--typed",
+            metavar="NAME",
+            help="Read the words that the user typed after /NAME in OpenCode.",
+        ),
+        click.option(
+            "--as", "name", metavar="NAME", help="The slash command that the words belong to."
+        ),
     ):
         function = option(function)
     return function
@@ -45,14 +52,14 @@ def _words(function: F) -> F:
 
 @command.command("list")
 def list_() -> None:
-    """What can be resumed, to choose from."""
+    """List the conversations that can be resumed."""
     _print(lambda slash: slash.list())
 
 
-@command.command("briefing", context_settings=_WORDS)
-@_words
-@click.option("--reopen", is_flag=True, help="Also one that was completed.")
-@click.option("--rest", metavar="TOKEN", help="The next piece of a long one.")
+@command.command("briefing", context_settings=_WORD_SETTINGS)
+@_word_options
+@click.option("--reopen", is_flag=True, help="Resume it even if it is marked complete.")
+@click.option("--rest", metavar="TOKEN", help="Print the next part of a long briefing.")
 def briefing(
     words: tuple[str, ...],
     stdin: bool,
@@ -61,36 +68,42 @@ def briefing(
     reopen: bool,
     rest: str | None,
 ) -> None:
-    """All that an agent needs to go on with a conversation; without words, the list."""
+    """Print the text that an agent needs to continue a conversation.
+
+    Without words, list the conversations that can be resumed.
+    """
     if rest is not None:
         _print(lambda slash: without_mentions(next_piece(rest)))
         return
 
-    def made(slash: Slash, said: str) -> str:
-        text = slash.briefing(said, reopen=reopen)
-        # What a command file of these tools prints is not cut.
+    def compose(slash: Slash, user_words: str) -> str:
+        text = slash.briefing(user_words, reopen=reopen)
+        # With these options, the caller is a command file of a tool. The tool does not cut the
+        # output, so the text need not be split.
         if typed or name:
             return text
         return in_pieces(without_mentions(text), slash.inside.tool if slash.inside else "")
 
-    _answer(made, words, stdin, typed, name)
+    _print_answer(compose, words, stdin, typed, name)
 
 
-@command.command("new", context_settings=_WORDS)
+@command.command("new", context_settings=_WORD_SETTINGS)
 @click.argument("kind", metavar="TYPE")
-@_words
+@_word_options
 def new(
     kind: str, words: tuple[str, ...], stdin: bool, typed: str | None, name: str | None
 ) -> None:
-    """Begin a conversation in this session of the tool."""
-    _answer(lambda slash, said: slash.new(kind, said), words, stdin, typed, name)
+    """Start a conversation in this session of the tool."""
+    _print_answer(lambda slash, user_words: slash.new(kind, user_words), words, stdin, typed, name)
 
 
-@command.command("stop", context_settings=_WORDS)
-@_words
-@click.option("--how", is_flag=True, help="Only tell the agent what to do; save nothing.")
-@click.option("--done", is_flag=True, help="It is finished, not paused.")
-@click.option("--id", "id", default="", help="The conversation; by default this session's.")
+@command.command("stop", context_settings=_WORD_SETTINGS)
+@_word_options
+@click.option("--how", is_flag=True, help="Print instructions for the agent, and save nothing.")
+@click.option("--done", is_flag=True, help="Mark the conversation complete instead of paused.")
+@click.option(
+    "--id", "id", default="", help="The conversation.  [default: the conversation of this session]"
+)
 def stop(
     words: tuple[str, ...],
     stdin: bool,
@@ -100,66 +113,72 @@ def stop(
     done: bool,
     id: str,
 ) -> None:
-    """Save this session's conversation; the words are its summary."""
+    """Save the conversation of this session. The words become its summary."""
     if how:
-        _answer(lambda slash, said: slash.how_to_stop(said), words, stdin, typed, name)
+        _print_answer(
+            lambda slash, user_words: slash.how_to_stop(user_words), words, stdin, typed, name
+        )
         return
 
     slash = Slash()
-    text, notes = slash.stop(_said(slash, words, stdin, typed), id=id, done=done)
+    text, notes = slash.stop(_read_words(slash, words, stdin, typed), id=id, done=done)
     click.echo("\n".join([text, *notes]))
 
 
-def _said(slash: Slash, words: tuple[str, ...], stdin: bool, typed: str | None) -> str:
-    """Return the words that the user wrote.
+def _read_words(slash: Slash, words: tuple[str, ...], stdin: bool, typed: str | None) -> str:
+    """Return the words that the user typed after the slash command.
 
-    Escapes that some tools add to the words are removed.
+    With `stdin`, read them from stdin. `typed` is the name of a slash command in OpenCode; if it is
+    given, find the words in OpenCode's prompt. Otherwise join the arguments `words`.
     """
     if typed is not None:
         return typed_words(typed, slash.inside.process if slash.inside else None)
     text = sys.stdin.buffer.read().decode("utf-8", "replace") if stdin else " ".join(words)
 
-    # Some tools put a backslash before a bang, for shells that expand it.
+    # Some tools add a backslash before `!`, because some shells expand a `!`.
     escapes = slash.inside and find_tool(slash.inside.tool).escapes_bangs
     return text.replace("\\!", "!") if escapes else text
 
 
-def _answer(
-    made: Callable[[Slash, str], str],
+def _print_answer(
+    compose: Callable[[Slash, str], str],
     words: tuple[str, ...],
     stdin: bool,
     typed: str | None,
     name: str | None,
 ) -> None:
-    """Print the text that `made` returns for the user's words.
+    """Print the text that `compose` returns for the words that the user typed.
 
-    If the tool stores the printed text in a transcript, print it in a frame, so that it can be
-    recognised there later.
+    `typed` or `name` is the name of the slash command. Both are None if the agent itself called
+    `cortext slash`. If there is a name, put the text between two marks (a frame). The tool stores
+    the text in its transcript, and cortext later recognizes the text there by the marks.
     """
 
-    def framed(slash: Slash) -> str:
-        said = _said(slash, words, stdin, typed)
-        text = without_mentions(made(slash, said))
+    def compose_framed(slash: Slash) -> str:
+        user_words = _read_words(slash, words, stdin, typed)
+        text = without_mentions(compose(slash, user_words))
         if command:
-            return frame(text, command=command, words=said, nonce=slash.nonce)
-        # By this the session is known later that an agent runs us in.
+            return frame(text, command=command, words=user_words, nonce=slash.nonce)
+        # An agent ran this command. The added line in its transcript later identifies the session.
         return f"{text}\n[cortext {slash.nonce}]" if slash.waits else text
 
     command = typed or name
-    _print(framed, typed=bool(command))
+    _print(compose_framed, typed=bool(command))
 
 
-def _print(made: Callable[[Slash], str], *, typed: bool = False) -> None:
-    """Print the text that `made` returns.
+def _print(compose: Callable[[Slash], str], *, typed: bool = False) -> None:
+    """Print the text that `compose` returns, or the error that it raises.
 
-    Print errors to stdout too, and do not fail: the agent reads only stdout and tells the user.
+    Errors also go to stdout, with exit code 0, because the agent reads only stdout and then tells
+    the user. `typed` is True if the user typed a slash command, and False if the agent itself
+    called `cortext slash`.
     """
     try:
-        text = made(Slash(typed=typed))
+        text = compose(Slash(typed=typed))
     except (CortextError, OSError) as error:
         if debugging.on:
             raise
         hint = getattr(error, "hint", "")
         text = f"error: {error}\n" + (f"hint: {hint}\n" if hint else "")
-        text += "Tell the person this in one line, and do nothing else."
+        text += "Tell the user this in one line, and do nothing else."
     click.echo(text)

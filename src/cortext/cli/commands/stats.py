@@ -1,4 +1,4 @@
-"""`cortext stats`."""
+"""The command `cortext stats`: show how often you use which AI tool, and the cost."""
 
 from __future__ import annotations
 
@@ -12,79 +12,94 @@ from typing import Any
 import click
 
 from cortext import clock, paths
-from cortext.cli.common_options import SinceType, all_option, json_option, print_json
-from cortext.cli.list_options import SourceType
+from cortext.cli.common_options import all_option, json_option, print_json
+from cortext.cli.list_options import SourceType, project_options
 from cortext.cli.progress import ProgressBar
 from cortext.cli.terminal_text import cells, clean, fit
+from cortext.cli.time_options import SinceType
 from cortext.cli.views.bar_chart import bar, can_draw, columns, counted, short, size
-from cortext.features.archive.archive_copies import Size
+from cortext.features.archive.archive_copy_states import Size
+from cortext.features.listing.conversation_list import ListFilter
 from cortext.features.stats.conversation_stats import UNKNOWN
 from cortext.features.stats.stats import Cost, CountedTokens, Long, Share, Stats, gather
 
 _DAYS = 30
-_HEIGHT = 6
-_PIPED = 80
-_WIDEST = 110
-_SHOWN = 8
-_SHORTEST, _LONGEST = 6, 30
+_CHART_HEIGHT = 6
+_PIPED_WIDTH = 80
+_MAX_WIDTH = 110
+_MAX_SHARES = 8
+_MIN_BAR, _MAX_BAR = 6, 30
 _ASCII = {ord("·"): "-", ord("…"): "~"}
 _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
 @click.command("stats")
 @all_option
-@click.option("--since", type=SinceType(), help="Only since then: 2026-01-31, 7d, 4w or 3mo.")
-@click.option("--type", "kind", metavar="TYPE", help="Only conversations of this type.")
+@project_options
+@click.option(
+    "--since",
+    type=SinceType(),
+    help="Count only messages since this time: 2026-01-31, 7d, 4w, 3mo.",
+)
+@click.option("--type", "kind", metavar="TYPE", help="Count only conversations of this type.")
 @click.option(
     "--tool",
     type=SourceType(),
-    help="Only those that took place in this tool.",
+    help="Count only conversations that took place in this tool.",
 )
 @json_option
 def command(
-    everywhere: bool, since: int | None, kind: str | None, tool: str | None, as_json: bool
+    everywhere: bool,
+    folder: str | None,
+    branch: str | None,
+    since: int | None,
+    kind: str | None,
+    tool: str | None,
+    as_json: bool,
 ) -> None:
-    """Count your conversations: how many, when, of which type, in which tool, at what cost."""
-    waiting = ProgressBar("reading conversations")
+    """Count your conversations and messages, by day, type, tool and model.
+
+    The report also shows tokens, cost, the size of the archive, and your longest conversations.
+    """
+    progress_bar = ProgressBar("reading conversations")
     stats = gather(
         paths.workspace_root(),
-        everywhere=everywhere,
-        since=since,
-        kind=kind,
-        tool=tool,
-        progress=waiting.progress,
+        ListFilter(kind=kind, since=since, tool=tool, folder=folder or "", branch=branch or ""),
+        everywhere=everywhere or bool(folder),
+        progress=progress_bar.progress,
     )
-    waiting.clear()
+    progress_bar.clear()
     if as_json:
         print_json(stats)
     elif stats.totals.conversations:
         _Report(stats).print()
     else:
         _Report(stats).archive()
-        click.echo("no conversations to count", err=True)
-        where = "" if everywhere else "`cortext stats --all` counts those of all folders; "
-        click.echo(f"hint: {where}`cortext new brainstorm TOPIC` begins one", err=True)
+        click.echo("No conversations to count.", err=True)
+        if not (everywhere or folder):
+            click.echo("hint: to count all workspaces: `cortext stats --all`", err=True)
+        click.echo("hint: to start a conversation: `cortext new brainstorm TOPIC`", err=True)
     for root in stats.missing_workspaces:
-        click.echo(f"warning: {clean(root, lines=False)} is not there now", err=True)
+        click.echo(f"warning: the folder {clean(root, lines=False)} does not exist", err=True)
     for damaged in stats.damaged:
         what = clean(f"{damaged.id}: {damaged.detail}", lines=False)
-        click.echo(f"warning: counted as far as it can be read: {what}", err=True)
+        click.echo(f"warning: only partly counted, because of damage: {what}", err=True)
 
 
 class _Report:
-    """What was counted, for a person."""
+    """A report that prints the statistics as text and charts for the user."""
 
     def __init__(self, stats: Stats) -> None:
         self._stats = stats
         terminal = sys.stdout.isatty()
         self._encoding = sys.stdout.encoding or "ascii"
         self._blocks = can_draw(self._encoding)
-        self._cut = terminal
+        self._is_limited = terminal
         self._colour = terminal and not os.environ.get("NO_COLOR")
         self._colour = self._colour and os.environ.get("TERM") not in (None, "", "dumb")
-        self._width = _PIPED
+        self._width = _PIPED_WIDTH
         if terminal:
-            self._width = min(max(shutil.get_terminal_size().columns, 50), _WIDEST)
+            self._width = min(max(shutil.get_terminal_size().columns, 50), _MAX_WIDTH)
 
     def print(self) -> None:
         stats = self._stats
@@ -97,16 +112,16 @@ class _Report:
         ):
             self._shares(title, shares)
         self._say("")
-        self._facts("Tokens", _tokens(stats.tokens))
-        self._facts("Cost", _cost(stats.cost))
+        self._facts("Tokens", _token_lines(stats.tokens))
+        self._facts("Cost", _cost_lines(stats.cost))
         self.archive()
-        self._when()
+        self._hours_and_weekdays()
         self._longest()
 
     def archive(self) -> None:
-        """Print the size of the archived transcripts and of the originals."""
+        """Print the sizes of the archived transcripts and of the original transcripts."""
         if self._stats.archive:
-            self._facts("Archive", _archive(self._stats.archive))
+            self._facts("Archive", _archive_lines(self._stats.archive))
 
     def _totals(self) -> None:
         totals = self._stats.totals
@@ -117,13 +132,13 @@ class _Report:
         )
         self._say(" · ".join(parts), bold=True)
         statuses = sorted(totals.by_status.items())
-        found = [f"{number:,} {clean(status, lines=False)}" for status, number in statuses]
+        facts = [f"{number:,} {clean(status, lines=False)}" for status, number in statuses]
         if self._stats.since:
-            found.append(f"since {self._stats.since[:10]}")
-        self._say(" · ".join(found), dim=True)
+            facts.append(f"since {self._stats.since[:10]}")
+        self._say(" · ".join(facts), dim=True)
 
     def _per_day(self) -> None:
-        """Print a chart of the messages of the last days, the busiest day and the streaks."""
+        """Print a chart of the messages per day, the busiest day and the streaks of active days."""
         stats = self._stats
         if stats.busiest_day is None:
             return
@@ -134,7 +149,7 @@ class _Report:
         days = [today - timedelta(days=back) for back in range(number - 1, -1, -1)]
         known = {day.day: day.messages for day in stats.days}
         values = [known.get(day.isoformat(), 0) for day in days]
-        self._title(f"Messages a day, the last {number} days")
+        self._title(f"Messages per day, last {number} days")
         step = self._chart(values)
         weeks = [(number - 1) % 7 + 7 * week for week in range(number)]
         self._axis(
@@ -143,47 +158,48 @@ class _Report:
         )
         busy = stats.busiest_day
         day = date.fromisoformat(busy.day)
-        many = counted(busy.messages, "message"), counted(busy.conversations, "conversation")
-        self._say(f"  busiest  {day:%a %b} {day.day}, {day.year}: {many[0]}, {many[1]}")
+        counts = counted(busy.messages, "message"), counted(busy.conversations, "conversation")
+        self._say(f"  busiest  {day:%a %b} {day.day}, {day.year}: {counts[0]}, {counts[1]}")
         now, best = stats.streak.current, stats.streak.longest
         self._say(f"  streak   {counted(now, 'day')}, longest {counted(best, 'day')}")
 
     def _shares(self, title: str, shares: list[Share]) -> None:
         if [share.name for share in shares] == [UNKNOWN]:
             return
-        shown = shares[:_SHOWN] if self._cut else shares
+        shown = shares[:_MAX_SHARES] if self._is_limited else shares
         names = [clean(share.name, lines=False) for share in shown]
         label = max(*map(cells, names), len(title))
-        label = min(label, self._width // 3) if self._cut else label
+        label = min(label, self._width // 3) if self._is_limited else label
         heads = ["conversations", "messages", "  tokens"]
         heads += ["    cost"] if any(share.cost_usd for share in shares) else []
-        room = self._room(label, heads)
+        room = self._bar_width(label, heads)
         numbers = "".join(f"{head:>{len(head) + 2}}" for head in heads)
         self._title(f"{fit(title, label + room + 3)}{numbers}")
         most = max(share.messages for share in shown)
         for share, name in zip(shown, names, strict=True):
             drawn = self._paint(bar(share.messages, most, room, blocks=self._blocks))
-            numbers = "".join(f"{_number(share, head):>{len(head) + 2}}" for head in heads)
+            numbers = "".join(f"{_format_share(share, head):>{len(head) + 2}}" for head in heads)
             self._say(f"  {fit(name, label)} {drawn}{numbers}")
         if len(shares) > len(shown):
             self._say(f"  and {len(shares) - len(shown)} more", dim=True)
 
-    def _room(self, label: int, heads: list[str]) -> int:
-        """Return the width of the bars.
+    def _bar_width(self, label: int, heads: list[str]) -> int:
+        """Return the width of the bars in a table with labels, bars and columns of numbers.
 
-        In a narrow terminal, remove names from `heads` to make room.
+        `label` is the width of the labels. `heads` are the headings of the columns. In a narrow
+        terminal, this method removes headings from `heads` to make room for the bars.
         """
         while True:
             room = self._width - label - 3 - sum(len(head) + 2 for head in heads)
-            if room >= _SHORTEST or len(heads) == 1:
-                return min(max(room, 1), _LONGEST)
+            if room >= _MIN_BAR or len(heads) == 1:
+                return min(max(room, 1), _MAX_BAR)
             heads.pop(1 if len(heads) == 2 else 2)
 
-    def _when(self) -> None:
+    def _hours_and_weekdays(self) -> None:
         stats = self._stats
         if not any(stats.hours):
             return
-        self._title("When you work: your messages by hour and weekday")
+        self._title("Your messages by hour and weekday")
         step = self._chart(stats.hours)
         self._axis([(hour, f"{hour:02}") for hour in range(0, 24, 3)], step)
         self._say("")
@@ -198,16 +214,16 @@ class _Report:
         self._title("Longest conversations")
         for long, name in zip(self._stats.longest, names_of(self._stats.longest), strict=True):
             line = f"  {long.messages:>7,}  {name}  {clean(long.title, lines=False)}"
-            self._say(fit(line, self._width).rstrip() if self._cut else line)
+            self._say(fit(line, self._width).rstrip() if self._is_limited else line)
 
     def _chart(self, values: list[int]) -> int:
-        """Print a chart with its highest value beside it.
+        """Print a chart with a vertical bar for each value, and the highest value beside the chart.
 
-        Return the distance of two bars in columns.
+        Return the number of terminal columns of each bar, including the gap after it.
         """
         step = max(min((self._width - 10) // len(values), 4), 1)
         wide, gap = (step - 1, 1) if step > 1 else (1, 0)
-        lines = columns(values, height=_HEIGHT, wide=wide, gap=gap, blocks=self._blocks)
+        lines = columns(values, height=_CHART_HEIGHT, wide=wide, gap=gap, blocks=self._blocks)
         for row, line in enumerate(lines):
             side = f"{max(values):,}" if row == 0 else ""
             self._say(f"{side:>8} {self._paint(line.rstrip())}".rstrip())
@@ -241,47 +257,49 @@ class _Report:
         click.echo(line.encode(self._encoding, "replace").decode(self._encoding))
 
 
-def _tokens(tokens: CountedTokens) -> list[str]:
+def _token_lines(tokens: CountedTokens) -> list[str]:
     lines: list[str] = []
-    for found, how in ((tokens.reported, "as reported"), (tokens.estimated, "estimated")):
-        if found.conversations:
-            parts = f"{short(found.prompt)} prompt, {short(found.completion)} completion"
-            where = counted(found.conversations, "conversation")
-            about = "" if found is tokens.reported else "about "
-            lines.append(f"{about}{parts}, {how} in {where}")
+    for counts, how in ((tokens.reported, "reported by the tool"), (tokens.estimated, "estimated")):
+        if counts.conversations:
+            parts = f"{short(counts.prompt)} prompt, {short(counts.completion)} completion"
+            where = counted(counts.conversations, "conversation")
+            about = "" if counts is tokens.reported else "about "
+            lines.append(f"{about}{parts}, {how}, in {where}")
     return lines or ["none"]
 
 
-def _archive(archive: list[Size]) -> list[str]:
+def _archive_lines(archive: list[Size]) -> list[str]:
     parts = [(one.sources, one.packed) for one in archive]
     lines = [
-        f"{one.tool}: {counted(one.copies, 'transcript')}, {size(one.sources)} in "
+        f"{one.tool}: {counted(one.copies, 'transcript')}, {size(one.sources)} stored in "
         f"{size(one.packed)}"
         for one in archive
     ]
     if len(archive) > 1:
         before, after = (sum(numbers) for numbers in zip(*parts, strict=True))
-        lines.append(f"in all {size(before)} in {size(after)}")
+        lines.append(f"total: {size(before)} stored in {size(after)}")
     return lines
 
 
-def _cost(cost: Cost) -> list[str]:
+def _cost_lines(cost: Cost) -> list[str]:
     lines: list[str] = []
     if cost.recorded:
         where = counted(cost.recorded, "conversation")
         lines.append(f"{_dollars(cost.recorded_usd)} recorded by the tool in {where}")
     if cost.from_prices:
         where = counted(cost.from_prices, "conversation")
-        guess = f", {cost.on_estimates:,} of them on estimated tokens" if cost.on_estimates else ""
-        lines.append(f"{_dollars(cost.from_prices_usd)} by your price file in {where}{guess}")
+        guess = (
+            f", {cost.on_estimates:,} of them with estimated tokens" if cost.on_estimates else ""
+        )
+        lines.append(f"{_dollars(cost.from_prices_usd)} from your price file in {where}{guess}")
     if cost.recorded and cost.from_prices:
-        lines.insert(0, f"{_dollars(cost.usd)} in all")
+        lines.insert(0, f"{_dollars(cost.usd)} in total")
     if cost.unknown:
-        lines.append(f"not known of {counted(cost.unknown, 'conversation')}")
+        lines.append(f"unknown for {counted(cost.unknown, 'conversation')}")
     return lines or ["none"]
 
 
-def _number(share: Share, head: str) -> str:
+def _format_share(share: Share, head: str) -> str:
     if head == "conversations":
         return f"{share.conversations:,}"
     if head == "messages":
@@ -296,9 +314,10 @@ def _dollars(amount: float) -> str:
 
 
 def names_of(longest: list[Long]) -> list[str]:
-    """Return an id for each conversation.
+    """Return a unique name for each conversation.
 
-    If two ids are equal, add the day. If these are equal too, add the name of the workspace.
+    The name is the id. If several conversations have the same id, add the day. If the day is also
+    the same, add the name of the workspace.
     """
     ids = [long.id for long in longest]
     days = [long.address for long in longest]

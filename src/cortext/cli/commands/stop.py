@@ -1,79 +1,88 @@
-"""`cortext stop`."""
+"""The command `cortext stop`: save a conversation and pause it."""
 
 from __future__ import annotations
-
-import sys
 
 import click
 
 from cortext import paths
 from cortext.catalog.row import AUR, ConversationRow
-from cortext.cli.common_options import complete_id, plain_words
+from cortext.cli.common_options import query_words
+from cortext.cli.completion import complete_id
 from cortext.cli.select_conversation import choose_active
-from cortext.cli.standalone_refusals import not_stopped
+from cortext.cli.standalone_refusals import cannot_stop_error
 from cortext.cli.terminal_text import clean
 from cortext.cli.views.list_view import short, short_id
-from cortext.features.listing.folder_filters import is_in_folder
+from cortext.features.listing.row_filters import is_in_folder
 from cortext.features.manage.adopt import as_conversation
 from cortext.features.manage.stop import Stopped, stop
 
 
 @click.command("stop", context_settings={"ignore_unknown_options": True})
-@click.argument("id", nargs=-1, shell_complete=complete_id, callback=plain_words)
-@click.option("--summary", help="Where the conversation stopped; made from it when not given.")
+@click.argument("id", nargs=-1, shell_complete=complete_id, callback=query_words)
+@click.option("--summary", help="A summary of the conversation.  [default: made from its messages]")
 def command(id: tuple[str, ...], summary: str | None) -> None:
-    """Save a conversation and pause it. Without an ID: the only active one."""
+    """Save a conversation and pause it.
+
+    Without ID, the active conversation is saved. If several are active, the command asks which one.
+    """
     end(choose_active(id), summary)
 
 
 def end(chosen: ConversationRow, summary: str | None, *, completed: bool = False) -> None:
-    """Stop the chosen conversation and print the result.
+    """Save and pause a conversation, or mark it as completed, and print the result.
 
-    If it is in the personal workspace, also print that no project's repository contains it.
+    `summary` is the user's summary, or None. If the conversation is in the personal workspace, also
+    print where it is and how to share it.
     """
-    row = _stoppable(chosen)
+    row = _as_stoppable(chosen)
     stopped = stop(row, summary=summary, completed=completed)
-    _confirm(row, stopped, "completed" if completed else "paused")
+    _print_result(row, stopped, "completed" if completed else "paused")
     if row.workspace == paths.personal_workspace():
-        _say_personal(row, is_new=bool(chosen.tool))
+        _print_personal(row, is_new=bool(chosen.tool))
 
 
-def _say_personal(row: ConversationRow, *, is_new: bool) -> None:
-    """Print that a conversation is in the personal workspace, and how to copy it to this workspace.
+def _print_personal(row: ConversationRow, *, is_new: bool) -> None:
+    """Tell the user that a conversation was saved in the personal workspace, and give a hint.
 
-    `is_new` tells whether the conversation was just made of a tool session.
+    There are two cases. If the conversation took place in the folder of the current workspace, the
+    hint says how to copy it into this workspace. Otherwise, if `is_new` is true, the hint says how
+    to make a workspace. `is_new` means that the conversation was just created from a tool session.
+    In all other cases, nothing is printed.
     """
-    where, here = f"kept in your personal workspace, {short(row.workspace)}", paths.workspace_root()
-    if here != row.workspace and is_in_folder(here)(row):
-        copies = f"`cortext export {short_id(row)} | cortext import -` copies it here"
-        click.echo(f"{where}, and not in this one: {copies}", err=True)
+    saved = f"Saved in your personal workspace, {short(row.workspace)}"
+    root = paths.workspace_root()
+    if root != row.workspace and is_in_folder(root)(row):
+        copy = f"`cortext export {short_id(row)} | cortext import -`"
+        click.echo(f"{saved}, and not in this workspace.", err=True)
+        click.echo(f"hint: to copy it here: {copy}", err=True)
     elif is_new:
+        click.echo(f"{saved}.", err=True)
         click.echo(
-            f"{where}; `cortext init` makes a project a workspace, and git can carry what you stop "
-            "there",
+            "hint: `cortext init` makes a project a workspace; git can then share conversations",
             err=True,
         )
 
 
-def _stoppable(row: ConversationRow) -> ConversationRow:
+def _as_stoppable(row: ConversationRow) -> ConversationRow:
     """Return the conversation to stop.
 
-    A session of a tool or program becomes a conversation first. Raises CortextError for a session
-    of `spawn`.
+    If `row` is a session of a tool or program, first save it as a conversation. Raises CortextError
+    for a session of `spawn`, which cannot be stopped.
     """
     if row.tool == AUR:
-        raise not_stopped(row)
+        raise cannot_stop_error(row)
     return as_conversation(row)
 
 
-def _confirm(row: ConversationRow, stopped: Stopped, status: str) -> None:
-    """Print what was saved, and how to resume the conversation."""
+def _print_result(row: ConversationRow, stopped: Stopped, status: str) -> None:
+    """Print the title, the new status and the summary, and how to resume the conversation."""
     title = clean(stopped.title, lines=False)
     click.echo("Session saved.\n")
     click.echo(f'Conversation "{title}" has been {status}.')
-    click.echo("You can continue later with /workspace.resume\n")
-    click.echo(f"Summary: {clean(stopped.summary, lines=False) or 'nothing was said yet'}")
-    if sys.stderr.isatty():
+    click.echo("You can continue later with /workspace.resume")
+    # A completed conversation is usually not resumed, and an empty one has nothing to resume.
+    if status == "paused" and stopped.has_messages:
         click.echo(f"In a shell: cortext resume {short_id(row)}", err=True)
+    click.echo(f"\nSummary: {clean(stopped.summary, lines=False) or 'no messages yet'}")
     for note in stopped.notes:
         click.echo(clean(note, lines=False), err=True)

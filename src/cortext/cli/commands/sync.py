@@ -1,4 +1,4 @@
-"""`cortext sync`."""
+"""The command `cortext sync`: copy the transcripts of your AI tools into the archive."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from cortext.cli.terminal_text import clean
 from cortext.cli.views.bar_chart import bar, can_draw, counted, size
 from cortext.cli.warnings import missed
 from cortext.errors import SessionLockedError
-from cortext.features.archive.archive_sync import Progress, Synced, ToolSynced, sync
+from cortext.features.archive.archive_sync import Progress, SyncResult, ToolSyncResult, sync
 from cortext.features.archive.background_sync import notice
 from cortext.tools.registry import is_tool, tool_names
 
-_PATIENCE = 600.0
-_SOON = 1.0
+_LOCK_TIMEOUT = 600.0
+_SHOW_AFTER = 1.0
 _WIDTH = 30
 
 
@@ -27,50 +27,55 @@ _WIDTH = 30
 @click.option(
     "--tools",
     metavar="TOOLS",
-    help="Only these, with commas: claude,codex.",
+    help="Copy only from these tools, separated by commas: claude,codex.",
     shell_complete=complete_tools,
 )
-@click.option("--quiet", is_flag=True, help="Say nothing, and give way to everything else.")
+@click.option("--quiet", is_flag=True, help="Print nothing, and run with low priority.")
 @json_option
 def command(tools: str | None, quiet: bool, as_json: bool) -> None:
-    """Copy what the AI tools keep, compressed, into the archive, so that it outlives their
-    clean-ups. Only what is new is read; it can be stopped at any time.
+    """Copy the AI tools' transcripts into the archive.
 
-    What cannot be copied is named, and all the rest is copied. Exit code 1: something was not, or
-    could not be looked at; 0: all that there is."""
-    chosen = _chosen(tools)
-    with missed() as passed_over:
-        result = _quietly(chosen) if quiet else _patiently(chosen)
+    The archive keeps compressed copies, even after the tools delete the transcripts. Only new data
+    is read. You can stop the command at any time.
+
+    If a transcript cannot be read or copied, a warning names it, the other transcripts are copied,
+    and the exit code is 1. Otherwise it is 0.
+    """
+    chosen = _parse_tools(tools)
+    with missed() as skipped:
+        result = _sync_quietly(chosen) if quiet else _sync_with_progress(chosen)
     if result and not quiet:
-        _say(result, as_json)
-    if result and (result.errors or passed_over):
+        _print_result(result, as_json)
+    if result and (result.errors or skipped):
         raise click.exceptions.Exit(1)
 
 
-def _say(result: Synced, as_json: bool) -> None:
+def _print_result(result: SyncResult, as_json: bool) -> None:
     if as_json:
         print_json(result)
     else:
-        _tell(result)
+        _print_tools(result)
     for failed in result.errors:
         what = clean(f"{failed.path}: {failed.reason}", lines=False)
         click.echo(f"warning: not copied: {what}", err=True)
-    # Where no tool was used there are no copies to speak of.
-    if any(one.packed for one in result.tools) and (said := notice()):
-        click.echo(clean(said, lines=False), err=True)
+    # The notice says where the archive is, so print it only after a transcript was copied.
+    if any(one.packed for one in result.tools) and (text := notice()):
+        click.echo(clean(text, lines=False), err=True)
 
 
-def _chosen(tools: str | None) -> list[str]:
+def _parse_tools(tools: str | None) -> list[str]:
     names: list[str] = list(tool_names())
     if tools:
         names = [name.strip() for name in tools.split(",")]
     for name in names:
         if not is_tool(name):
-            raise click.BadParameter(f"{name!r} is no tool; give {', '.join(tool_names())}")
+            raise click.BadParameter(
+                f"unknown tool {name!r}; the tools are {', '.join(tool_names())}"
+            )
     return names
 
 
-def _quietly(chosen: list[str]) -> Synced | None:
+def _sync_quietly(chosen: list[str]) -> SyncResult | None:
     """Sync with low priority. Return None if another process is already syncing."""
     os.nice(10)
     try:
@@ -79,21 +84,21 @@ def _quietly(chosen: list[str]) -> Synced | None:
         return None
 
 
-def _patiently(chosen: list[str]) -> Synced:
-    shown = _SyncProgress()
-    progress: Progress | None = shown.say if sys.stderr.isatty() else None
+def _sync_with_progress(chosen: list[str]) -> SyncResult:
+    progress_bar = _SyncProgress()
+    progress: Progress | None = progress_bar.say if sys.stderr.isatty() else None
     try:
         return sync(tools=chosen, progress=progress)
     except SessionLockedError as error:
         holder = clean(str(error.holder), lines=False)
-        click.echo(f"another sync is at work ({holder}): waiting for it", err=True)
-        return sync(tools=chosen, progress=progress, wait=_PATIENCE)
+        click.echo(f"Waiting for another sync to finish ({holder}).", err=True)
+        return sync(tools=chosen, progress=progress, wait=_LOCK_TIMEOUT)
     finally:
-        shown.clear()
+        progress_bar.clear()
 
 
 class _SyncProgress:
-    """A bar, where it takes longer than a moment."""
+    """A progress bar that appears only if the sync takes longer than a second."""
 
     def __init__(self) -> None:
         self._began, self._last = time.monotonic(), 0.0
@@ -101,7 +106,7 @@ class _SyncProgress:
 
     def say(self, done: int, total: int) -> None:
         now = time.monotonic()
-        if now - self._began < _SOON or now - self._last < 0.1 or not total:
+        if now - self._began < _SHOW_AFTER or now - self._last < 0.1 or not total:
             return
         self._shown, self._last = True, now
         drawn = bar(done, total, _WIDTH, blocks=can_draw(sys.stderr.encoding))
@@ -112,28 +117,28 @@ class _SyncProgress:
             click.echo("\r" + " " * 70 + "\r", nl=False, err=True)
 
 
-def _tell(result: Synced) -> None:
-    found = [one for one in result.tools if one.packed or one.deleted]
-    if not found:
-        click.echo("no transcripts of AI tools are there to be copied", err=True)
+def _print_tools(result: SyncResult) -> None:
+    results = [one for one in result.tools if one.packed or one.deleted]
+    if not results:
+        click.echo("No transcripts of AI tools were found.", err=True)
         return
-    wide = max(len(one.tool) for one in found)
-    for one in found:
-        click.echo(f"{one.tool:{wide}}  {_told(one)}")
+    width = max(len(one.tool) for one in results)
+    for one in results:
+        click.echo(f"{one.tool:{width}}  {_describe(one)}")
     click.echo(f"archive: {clean(result.folder, lines=False)}", err=True)
 
 
-def _told(one: ToolSynced) -> str:
+def _describe(one: ToolSyncResult) -> str:
     count = one.new + one.grown + one.replaced + one.unchanged
     changes = [
         f"{number:,} {word}"
         for number, word in (
             (one.new, "new"),
-            (one.grown, "grown"),
-            (one.replaced, "written anew by the tool"),
-            (one.deleted, "deleted by you and passed over"),
+            (one.grown, "with new messages"),
+            (one.replaced, "rewritten by the tool"),
+            (one.deleted, "skipped because you deleted them"),
         )
         if number
     ]
-    sizes = f"{size(one.sources)} kept in {size(one.packed)}"
+    sizes = f"{size(one.sources)} stored in {size(one.packed)}"
     return f"{counted(count, 'transcript')}, {', '.join(changes) or 'nothing new'}; {sizes}"

@@ -1,25 +1,34 @@
-"""`cortext tag`."""
+"""The command `cortext tag`: add tags to a conversation, or remove them."""
 
 from __future__ import annotations
 
 import click
 
-from cortext.cli.common_options import complete_id
-from cortext.cli.select_conversation import choose, choose_ours
-from cortext.cli.terminal_text import clean
+from cortext.cli.completion import complete_id
+from cortext.cli.select_conversation import choose
+from cortext.cli.select_editable import choose_editable
+from cortext.cli.terminal_text import clean, say
+from cortext.cli.views.list_view import short_id
 from cortext.features.manage.edit_conversation import tag
 
 
 @click.command("tag")
 @click.argument("id", shell_complete=complete_id)
 @click.argument("tags", nargs=-1)
-@click.option("-d", "--remove", "removed", multiple=True, help="Take this tag away; repeatable.")
+@click.option("-d", "--remove", "removed", multiple=True, help="Remove this tag. Can be repeated.")
 def command(id: str, tags: tuple[str, ...], removed: tuple[str, ...]) -> None:
-    """Add TAGS to a conversation. Without any, print those that it has. A session of an AI tool, of
-    `spawn` or of a program becomes a conversation first."""
+    """Add TAGS to a conversation. Without TAGS, print its tags.
+
+    To tag a session of an AI tool, of `spawn` or of a program, cortext makes a conversation of it
+    first.
+    """
     if tags or removed:
-        found = tag(choose_ours(id), add=tags, remove=removed).tags
+        row = choose_editable(id)
+        shown_tags = tag(row, add=tags, remove=removed).tags
     else:
-        found = choose(id).tags
-    for each in found:
-        click.echo(clean(each, lines=False))
+        row = choose(id)
+        shown_tags = row.tags
+    # The heading goes to stderr, so that programs can read the tags from stdout, one on each line.
+    say(f"Tags of {short_id(row)}:" if shown_tags else f"{short_id(row)} has no tags.")
+    for name in shown_tags:
+        click.echo(clean(name, lines=False))

@@ -1,4 +1,4 @@
-"""`cortext tail`."""
+"""The command `cortext tail`: show new messages of a conversation as they are written."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ import click
 
 from cortext import paths
 from cortext.catalog.row import ConversationRow
-from cortext.cli.common_options import Number, all_option, complete_id, json_option
+from cortext.cli.common_options import Number, all_option, json_option
+from cortext.cli.completion import complete_id
 from cortext.cli.select_conversation import ask, choose
 from cortext.cli.terminal_text import clean
-from cortext.cli.views.list_view import keep_up
-from cortext.cli.views.page_render import ConversationPage, PageBlock, plain, rendered
+from cortext.cli.views.conversation_render import ConversationPage, PageBlock, plain, rendered
+from cortext.cli.views.list_view import update_in_background
 from cortext.cli.views.session_blocks import facts, in_full, short
 from cortext.errors import CortextError, InvalidIdError, SessionNotFoundError
 from cortext.features.listing.conversation_list import ConversationList
@@ -31,8 +32,8 @@ from cortext.formats.tool_call_stubs import id_of
 from cortext.model import json_codec, record_dicts
 from cortext.model.session import Session
 
-_EVERY = 200
-"""Milliseconds between two looks."""
+_CHECK_INTERVAL = 200
+"""The time between two checks for new messages, in milliseconds."""
 
 
 @click.command("tail")
@@ -44,13 +45,13 @@ _EVERY = 200
     type=Number(min=0),
     default=20,
     show_default=True,
-    help="Begin with the last N messages.",
+    help="Start with the last N messages.",
 )
-@click.option("--no-follow", is_flag=True, help="Show these, and end.")
+@click.option("--no-follow", is_flag=True, help="Print these messages, and exit.")
 @click.option(
     "--full/--stubs",
     default=None,
-    help="Tool calls in full, or short.  [default: short in a terminal, else in full]",
+    help="Show tool calls in full, or shortened.  [default: shortened only in a terminal]",
 )
 @json_option
 def command(
@@ -61,31 +62,34 @@ def command(
     full: bool | None,
     as_json: bool,
 ) -> None:
-    """Show a conversation as it grows: its last messages, and then each new one as soon as it is
-    written, until Ctrl+C, or until the conversation is completed or deleted.
+    """Follow a conversation: print its last messages, then each new message.
 
-    ID is as for `cortext show`: conversations of workspaces, sessions of AI tools and of `spawn`.
-    With --json each message is an object on a line of its own.
+    The command runs until Ctrl+C, or until the conversation is completed or deleted.
+
+    ID names a conversation of a workspace, or a session of an AI tool or of `spawn`. It can be
+    anything that `cortext show` accepts. With --json, each message is a JSON object on its own
+    line.
     """
-    growing, row = _find(" ".join(query), everywhere)
-    tail = ConversationTail(growing)
-    shown = _TailOutput(tail, row, full=full, as_json=as_json)
+    source, row = _find(" ".join(query), everywhere)
+    tail = ConversationTail(source)
+    output = _TailOutput(tail, row, full=full, as_json=as_json)
     count = len(tail.session.messages)
-    shown.begin(range(max(count - last, 0) + 1, count + 1))
+    output.print_first(range(max(count - last, 0) + 1, count + 1))
     _warn(tail.damages)
     if not no_follow:
-        _follow(tail, shown)
+        _follow(tail, output)
 
 
 def _find(words: str, everywhere: bool) -> tuple[LiveSource, ConversationRow | None]:
-    """Return the source of new messages of the conversation that `words` name, and its row.
+    """Find a conversation by its id or by words, in the same way as `cortext show`.
 
-    The search is that of `cortext show`. The row is None for a session found in a store. Raises
-    CortextError if the conversation has no session.
+    Return two values: an object that reads the messages of the conversation, and the conversation
+    itself. The second value is None if a session was found only in a store. Raises CortextError if
+    the conversation has no session.
     """
     conversations = ConversationList(paths.workspace_root(), everywhere=everywhere)
     rows = conversations.find(words)
-    keep_up(conversations)
+    update_in_background(conversations)
     for store in () if rows else (default_store(), f"log:{paths.spawn_sessions()}"):
         with suppress(InvalidIdError, SessionNotFoundError):
             return open_stored_source(store, words), None
@@ -94,43 +98,43 @@ def _find(words: str, everywhere: bool) -> tuple[LiveSource, ConversationRow | N
     row = rows[0] if len(rows) == 1 else ask(rows, words)
     if not row.status:
         raise CortextError(
-            f"{row.key} has no session that could grow",
-            hint=f"`cortext show {row.key}` shows its markdown",
+            f"{row.key} has no session to follow",
+            hint=f"to show its markdown: `cortext show {row.key}`",
         )
     return open_live_source(row), row
 
 
-def _follow(tail: ConversationTail, shown: _TailOutput) -> None:
-    over, rest = tail.over, _rest()
-    while not over:
-        rest()
+def _follow(tail: ConversationTail, output: _TailOutput) -> None:
+    end_reason, wait = tail.over, _make_wait()
+    while not end_reason:
+        wait()
         news = tail.news()
         if news is None:
             continue
         if news.note:
             click.echo(news.note, err=True)
-        shown.more(news.new)
+        output.print_new(news.new)
         _warn(news.damages)
-        over = news.over
-    click.echo(f"nothing more will come: {over}", err=True)
+        end_reason = news.over
+    click.echo(f"No more messages will follow: {end_reason}.", err=True)
 
 
-def _rest() -> Callable[[], None]:
-    """Return a function that waits until the next check.
+def _make_wait() -> Callable[[], None]:
+    """Return a function that waits until it is time for the next check for messages.
 
-    If stdout is a pipe, that function raises BrokenPipeError once the reader has gone, even if
-    there is nothing to write.
+    If stdout is a pipe whose reader has ended, that function raises BrokenPipeError. Without this
+    error, `tail` would run until it prints the next message.
     """
     if not stat.S_ISFIFO(os.fstat(sys.stdout.fileno()).st_mode):
-        return lambda: time.sleep(_EVERY / 1000)
-    waiter = select.poll()
-    waiter.register(sys.stdout.fileno(), 0)
+        return lambda: time.sleep(_CHECK_INTERVAL / 1000)
+    poller = select.poll()
+    poller.register(sys.stdout.fileno(), 0)
 
-    def rest() -> None:
-        if waiter.poll(_EVERY):
+    def wait() -> None:
+        if poller.poll(_CHECK_INTERVAL):
             raise BrokenPipeError
 
-    return rest
+    return wait
 
 
 def _warn(damages: Sequence[Damage]) -> None:
@@ -140,7 +144,11 @@ def _warn(damages: Sequence[Damage]) -> None:
 
 
 class _TailOutput:
-    """Messages as `show` has them, each batch as soon as it is there."""
+    """The output of `tail`. It prints messages as they arrive, in the layout of `cortext show`.
+
+    `full` says whether tool calls are printed in full. If it is None, tool calls are short on a
+    terminal and full otherwise.
+    """
 
     def __init__(
         self,
@@ -154,7 +162,7 @@ class _TailOutput:
         self._rich = sys.stdout.isatty() and os.environ.get("TERM") not in (None, "", "dumb")
         self._whole = not self._rich if full is None else full
 
-    def begin(self, numbers: range) -> None:
+    def print_first(self, numbers: range) -> None:
         """Print the title and facts of the conversation, and the messages with these numbers."""
         if self._as_json:
             self._print_json(numbers)
@@ -165,19 +173,21 @@ class _TailOutput:
         key, status = (row.key, row.status) if row else (session.id, session.status)
         self._print(ConversationPage(title, facts(session, key, status), self._blocks(numbers)))
 
-    def more(self, numbers: Sequence[int]) -> None:
+    def print_new(self, numbers: Sequence[int]) -> None:
         if self._as_json:
             self._print_json(numbers)
         elif numbers:
-            late = () if self._whole else _late(self._tail.session, numbers)
-            self._print(ConversationPage("", (), chain(late, self._blocks(numbers))), headed=False)
+            answered = () if self._whole else _answered_calls(self._tail.session, numbers)
+            self._print(
+                ConversationPage("", (), chain(answered, self._blocks(numbers))), with_title=False
+            )
 
     def _blocks(self, numbers: Sequence[int]) -> Iterator[PageBlock]:
         session = self._tail.session
-        for run in _runs(numbers):
+        for run in _split_ranges(numbers):
             yield from in_full(session, run, alone=False) if self._whole else short(session, run)
 
-    def _print(self, page: ConversationPage, *, headed: bool = True) -> None:
+    def _print(self, page: ConversationPage, *, with_title: bool = True) -> None:
         if self._rich:
             import shutil
 
@@ -186,7 +196,7 @@ class _TailOutput:
         else:
             lines = plain(page)
         encoding = sys.stdout.encoding or "utf-8"
-        text = "\n".join(lines if headed else islice(lines, 1, None))
+        text = "\n".join(lines if with_title else islice(lines, 1, None))
         text = text.encode(encoding, "replace").decode(encoding)
         click.echo(text, color=True if self._rich else None)
 
@@ -196,8 +206,8 @@ class _TailOutput:
         click.echo(b"".join(json_codec.encode(each) + b"\n" for each in dicts), nl=False)
 
 
-def _runs(numbers: Sequence[int]) -> Iterator[range]:
-    """Yield ranges of consecutive numbers."""
+def _split_ranges(numbers: Sequence[int]) -> Iterator[range]:
+    """Split sorted numbers into ranges of consecutive numbers."""
     if isinstance(numbers, range):
         yield numbers
         return
@@ -212,10 +222,11 @@ def _runs(numbers: Sequence[int]) -> Iterator[range]:
         yield range(start, end)
 
 
-def _late(session: Session, numbers: Sequence[int]) -> Iterator[PageBlock]:
-    """Yield the stubs of tool calls again whose results are among the new messages.
+def _answered_calls(session: Session, numbers: Sequence[int]) -> Iterator[PageBlock]:
+    """Yield the earlier tool calls whose results have just arrived, in short form.
 
-    The calls were shown before without their results.
+    `numbers` are the numbers of the messages that have just arrived. The calls were printed before,
+    but without their results.
     """
     first = numbers[0]
     messages = session.messages

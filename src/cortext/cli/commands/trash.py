@@ -1,4 +1,4 @@
-"""`cortext trash`."""
+"""The command `cortext trash`: list, restore or permanently remove deleted conversations."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from cortext import clock
 from cortext.cli.common_options import Number, json_option, print_json
 from cortext.cli.confirm import agree, yes_option
 from cortext.cli.terminal_text import clean, local
+from cortext.cli.views.bar_chart import counted
 from cortext.features.manage.trash import empty, list_trash, restore
 from cortext.model import record_dicts
 
@@ -19,30 +20,30 @@ from cortext.model import record_dicts
 def complete_entry(
     ctx: click.Context, param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """Return the trash entries that start with the typed text, for shell completion.
+    """Return the names of trash entries that start with the typed text, for shell completion.
 
-    An entry is named by the id of its conversation. If that id is not unique or not one word, the
-    id of the entry is used.
+    The name of an entry is the id of its conversation. If this id is not unique in the trash, or is
+    not a single word, the name is the id of the entry itself.
     """
     if ctx.params.get(param.name or ""):
         return []
     entries = list_trash()
     names = [entry.label.partition(": ")[0] for entry in entries]
     times = Counter(names)
-    found: list[CompletionItem] = []
+    items: list[CompletionItem] = []
     for entry, name in zip(entries, names, strict=True):
         is_word = times[name] == 1 and clean(name) == name and len(name.split()) == 1
         word = name if is_word else entry.id
         if word.startswith(incomplete):
-            found.append(CompletionItem(word, help=clean(entry.label, lines=False)))
-    return found
+            items.append(CompletionItem(word, help=clean(entry.label, lines=False)))
+    return items
 
 
 @click.group("trash", invoke_without_command=True)
 @json_option
 @click.pass_context
 def command(ctx: click.Context, as_json: bool) -> None:
-    """What was deleted: list it, restore it, or empty the trash."""
+    """List deleted conversations, restore them, or empty the trash."""
     if ctx.invoked_subcommand is None:
         ctx.invoke(show, as_json=as_json)
 
@@ -50,7 +51,7 @@ def command(ctx: click.Context, as_json: bool) -> None:
 @command.command("list")
 @json_option
 def show(as_json: bool) -> None:
-    """List what is in the trash, the latest first."""
+    """List the deleted conversations, latest first."""
     entries = list_trash()
     if as_json:
         print_json(
@@ -69,35 +70,43 @@ def show(as_json: bool) -> None:
         label = clean(entry.label, lines=False)
         click.echo(f"{number}. {local(entry.deleted_at)}  {entry.id[:8]}  {label}")
     if not entries:
-        click.echo("the trash is empty", err=True)
+        click.echo("The trash is empty.", err=True)
 
 
 @command.command("restore")
 @click.argument("entry", nargs=-1, required=True, shell_complete=complete_entry)
-def put_back(entry: tuple[str, ...]) -> None:
-    """Put ENTRY back where it was: its number in the list, its id, or words of it. Several
-    numbers are several entries."""
+def restore_entry(entry: tuple[str, ...]) -> None:
+    """Restore a deleted conversation to its original place.
+
+    ENTRY is a number in the list of `cortext trash`, an id, or words of the title. Give several
+    numbers to restore several conversations.
+    """
     several = len(entry) > 1 and all(word.isascii() and word.isdecimal() for word in entry)
-    # Each that is put back moves up those that were deleted before it.
+    # Restore the highest number first, because each restored entry changes the numbers after it.
     words = sorted(set(entry), key=int, reverse=True) if several else [" ".join(entry)]
     for word in words:
-        found = restore(word)
-        click.echo(f"restored {clean(found.label, lines=False)}")
-        for origin in found.origins:
+        restored = restore(word)
+        click.echo(f"Restored: {clean(restored.label, lines=False)}")
+        for origin in restored.origins:
             click.echo(clean(origin, lines=False), err=True)
 
 
 @command.command("empty")
-@click.option("--days", type=Number(0, 36_500), default=0, help="Only what is older.")
+@click.option(
+    "--days",
+    type=Number(0, 36_500),
+    default=0,
+    help="Delete only what has been in the trash for more than this many days.",
+)
 @yes_option
-def empty_it(days: int, yes: bool) -> None:
-    """Remove for good what is in the trash."""
+def empty_trash(days: int, yes: bool) -> None:
+    """Permanently delete everything in the trash."""
     limit = clock.now() - timedelta(days=days)
     old = [entry for entry in list_trash() if entry.deleted_at <= limit]
     if not old:
-        click.echo("nothing in the trash is that old" if days else "the trash is empty", err=True)
+        click.echo("Nothing in the trash is that old." if days else "The trash is empty.", err=True)
         return
     for entry in old:
-        click.echo(f"for good: {clean(entry.label, lines=False)}", err=True)
-    agree("remove it?" if len(old) == 1 else f"remove these {len(old)}?", yes)
-    click.echo(f"{len(empty(days))} removed for good")
+        click.echo(f"to be deleted: {clean(entry.label, lines=False)}", err=True)
+    agree(f"Permanently delete {counted(len(old), 'conversation')}?", yes)
+    click.echo(f"{counted(len(empty(days)), 'conversation')} permanently deleted.")

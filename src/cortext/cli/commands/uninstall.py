@@ -1,4 +1,4 @@
-"""`cortext uninstall`."""
+"""The command `cortext uninstall`: remove everything that setup added to your AI tools."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from cortext.tools.registry import tool_names
     metavar="NAMES",
     callback=parse_tool_names,
     shell_complete=complete_tools,
-    help="Only these, with commas: claude,opencode,gemini,codex.  [default: all four]",
+    help="Change only these: claude,opencode,gemini,codex.  [default: all]",
 )
-@click.option("--dry-run", is_flag=True, help="Only show what would change, all of it.")
+@click.option("--dry-run", is_flag=True, help="Show all changes, but make none.")
 @yes_option
 def command(tools: tuple[str, ...] | None, dry_run: bool, yes: bool) -> None:
-    """Take out of your AI tools what setup put in, and nothing else.
+    """Remove everything that `cortext setup` added to your AI tools.
 
-    Your conversations, the archive and the files of workspaces stay as they are.
+    Your conversations, the archive and the files of workspaces do not change.
     """
     plan = plan_uninstall(tools or tool_names())
     show(plan, whole=dry_run)
     if plan.changes and not dry_run:
-        agree(f"do this to {count(plan)}?", yes)
+        agree(f"Make these changes to {count(plan)}?", yes)
     if (plan.changes or plan.gone) and not dry_run:
         plan = carry_out(plan, anyway=yes)
     if not plan.changes:
-        click.echo("nothing of cortext is in your tools")
+        click.echo("Nothing to remove: cortext is not set up in your tools.")
     elif not dry_run:
-        click.echo(f"{count(plan)} changed back")
+        click.echo(f"Removed cortext from your tools: {count(plan)} changed.")

@@ -1,4 +1,4 @@
-"""`cortext upgrade`."""
+"""The command `cortext upgrade`: update cortext's files in a workspace."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from cortext.errors import CortextError
 @click.argument("path", required=False, type=click.Path(file_okay=False, exists=True))
 @click.option("--force", is_flag=True, help="Overwrite files that you have changed.")
 def command(path: str | None, force: bool) -> None:
-    """Bring the command texts and templates of a workspace to those of this cortext.
+    """Update the command texts and templates of a workspace to this version of cortext.
 
-    Its AI tools get commands for types that are new. What you have changed is kept: the
-    difference is shown, and you are asked.
+    New conversation types also get slash commands in the AI tools of the workspace. If you have
+    changed a file, the command shows the difference and asks before it overwrites the file.
     """
     root = paths.workspace_root(path)
     if not os.path.isdir(os.path.join(root, ".workspace")):
-        raise CortextError("this is no workspace", hint="`cortext init` makes one")
+        raise CortextError("this is not a workspace", hint="to create a workspace: `cortext init`")
     result = bring_up_to_date(root, force=force)
     if result.made:
         for name in result.made:
             click.echo(f"upgraded: {name}")
     else:
-        click.echo("nothing to upgrade")
+        click.echo("Nothing to upgrade.")

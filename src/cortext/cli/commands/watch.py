@@ -1,4 +1,4 @@
-"""`cortext watch`."""
+"""The command `cortext watch`: save new messages of all AI tools as they are written."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import click
 from cortext import clock, paths
 from cortext.cli.terminal_text import clean, local
 from cortext.features.archive.background_sync import notice
-from cortext.features.watch.watch import WatchEvent, WatchLoop, take_turn
+from cortext.features.watch.watch import WatchEvent, WatchLoop, lock_watch
 from cortext.model import json_codec, record_dicts
 from cortext.workspace.known_folders import remember_workspace
 
@@ -20,101 +20,113 @@ if TYPE_CHECKING:
     from types import FrameType
 
 
-_MOST = 1000
-"""Warnings that are remembered, so that each is said once."""
+_MAX_REMEMBERED = 1000
+"""The maximum number of warnings that are remembered, so that each is printed only once."""
 
 
 @click.command("watch")
-@click.option("--once", is_flag=True, help="Do what is due now, and end.")
-@click.option("--quiet", is_flag=True, help="Say only what fails.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, one object a line.")
+@click.option("--once", is_flag=True, help="Do the pending work, and exit.")
+@click.option("--quiet", is_flag=True, help="Print only failures.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, one object per line.")
 def command(once: bool, quiet: bool, as_json: bool) -> None:
-    """Follow your conversations while they are had: copy what the AI tools write into the archive,
-    capture what belongs to a conversation, pause what rests, and keep the search up to date.
+    """Archive, capture and index your conversations while they take place.
 
-    A line is printed for each thing that was done. It runs until Ctrl+C, and nothing else needs
-    it; the folders of the tools are only read.
+    The command copies the AI tools' transcripts into the archive, adds new messages to the
+    conversations of workspaces, pauses idle conversations, and updates the search index. It prints
+    a line for each action, and runs until Ctrl+C. It never changes the files of the tools. All
+    other commands also work without it.
     """
-    shown = _WatchOutput(quiet=quiet, as_json=as_json)
+    output = _WatchOutput(quiet=quiet, as_json=as_json)
     logger = logging.getLogger("cortext")
-    logger.addHandler(_Once(shown))
+    logger.addHandler(_WarnOnce(output))
     logger.propagate = False
-    mark = take_turn()
-    _leave_here()
-    watching = WatchLoop(shown.tell)
-    ending = _WatchSignals(watching)
+    mark = lock_watch()
+    _leave_folder()
+    loop = WatchLoop(output.tell)
+    signals = _WatchSignals(loop)
     try:
         if once:
-            watching.once()
-            if not quiet and (said := notice()):
-                click.echo(clean(said, lines=False), err=True)
+            loop.once()
+            if not quiet and (text := notice()):
+                click.echo(clean(text, lines=False), err=True)
             return
         os.nice(10)
-        watching.follow()
+        loop.follow()
     except KeyboardInterrupt:
-        if not ending.asked:
+        if not signals.is_terminated:
             raise
     finally:
         mark.release()
 
 
-def _leave_here() -> None:
-    """Register the current workspace, and change to `/` so that the folder can be deleted."""
+def _leave_folder() -> None:
+    """Change the working directory to `/`, so that the user can delete the current folder.
+
+    First register the current workspace, so that `watch` still includes it.
+    """
     remember_workspace(paths.workspace_root())
     os.chdir("/")
 
 
 class _WatchSignals:
-    """SIGTERM ends it as Ctrl+C does, and is no failure. Who started it in the background may have
-    Ctrl+C ignored."""
+    """The signal handlers of `watch`. After SIGTERM, `watch` ends with exit code 0.
+
+    If the parent process ignores SIGINT, `watch` ignores it too.
+    """
 
     def __init__(self, watching: WatchLoop) -> None:
-        self.asked = False
-        self._watching = watching
+        self.is_terminated = False
+        self._loop = watching
         signal.signal(signal.SIGTERM, self._end)
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             signal.signal(signal.SIGINT, self._end)
 
     def _end(self, number: int, frame: FrameType | None) -> None:
-        self.asked = number == signal.SIGTERM
-        self._watching.end()
+        self.is_terminated = number == signal.SIGTERM
+        self._loop.end()
         raise KeyboardInterrupt
 
 
 class _WatchOutput:
-    """What was done, a line each, the time first. What fails goes to stderr, unless programs
-    read it."""
+    """The output of `watch`: one line for each action, starting with the time.
+
+    Failures go to stderr. With `as_json`, everything goes to stdout. With `quiet`, print only
+    failures.
+    """
 
     def __init__(self, *, quiet: bool, as_json: bool) -> None:
         self._quiet, self._as_json = quiet, as_json
 
-    def tell(self, did: WatchEvent) -> None:
-        failed = did.did in ("failed", "noticing")
+    def tell(self, event: WatchEvent) -> None:
+        failed = event.did in ("failed", "noticing")
         if self._quiet and not failed:
             return
         if self._as_json:
-            facts = {"time": record_dicts.iso(clock.now()), "did": did.did, **did.facts}
+            facts = {"time": record_dicts.iso(clock.now()), "did": event.did, **event.facts}
             click.echo(json_codec.encode(facts))
             return
         warning = "warning: " if failed else ""
-        line = f"{local(clock.now())} {warning}{clean(did.text, lines=False)}"
+        line = f"{local(clock.now())} {warning}{clean(event.text, lines=False)}"
         click.echo(line, err=failed)
-        if did.hint:
-            click.echo(f"hint: {did.hint}", err=True)
+        if event.hint:
+            click.echo(f"hint: {event.hint}", err=True)
 
 
-class _Once(logging.Handler):
-    """Warnings of the library: it looks at the same things again and again."""
+class _WarnOnce(logging.Handler):
+    """A log handler that prints each warning of the library only once.
+
+    This is needed because `watch` reads the same files again and again.
+    """
 
     def __init__(self, shown: _WatchOutput) -> None:
         super().__init__(logging.WARNING)
-        self._shown, self._said = shown, set[str]()
+        self._output, self._printed = shown, set[str]()
 
     def emit(self, record: logging.LogRecord) -> None:
         text = record.getMessage()
-        if text in self._said:
+        if text in self._printed:
             return
-        if len(self._said) >= _MOST:
-            self._said.clear()
-        self._said.add(text)
-        self._shown.tell(WatchEvent("failed", text, {"doing": "reading", "reason": text}))
+        if len(self._printed) >= _MAX_REMEMBERED:
+            self._printed.clear()
+        self._printed.add(text)
+        self._output.tell(WatchEvent("failed", text, {"doing": "reading", "reason": text}))

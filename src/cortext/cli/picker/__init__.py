@@ -1,4 +1,4 @@
-"""The picker: the screen for choosing a conversation that `cortext` without a command opens."""
+"""The picker: the screen in which the user chooses a conversation. Plain `cortext` opens it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,7 @@ import sys
 
 
 def can_pick() -> bool:
-    """Return whether a user sits at a terminal that can show the picker.
-
-    The picker is drawn on stderr.
-    """
+    """Return whether stdin, stdout and stderr are a terminal that can show the picker."""
     if os.environ.get("CI") or os.environ.get("TERM", "") in ("", "dumb", "unknown"):
         return False
     return all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))

@@ -1,4 +1,4 @@
-"""The dialogs of the picker: for a line of text, for a choice, and for the help."""
+"""The dialogs of the picker: one for a line of text, one for a choice, and one for the help."""
 
 from __future__ import annotations
 
@@ -16,24 +16,27 @@ from cortext.cli.picker.key_bindings import KEYS
 from cortext.model.safe_text import clean
 
 
-class _Box(ModalScreen[str | None]):
-    """A dialog in the middle of the screen, which the Esc key closes."""
+class _Dialog(ModalScreen[str | None]):
+    """A dialog in the middle of the screen. The Esc key closes it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "cancel", show=False, priority=True),
-        # The screen below uses these keys, so the dialog must catch them.
-        *(Binding(key, "nothing", show=False, priority=True) for key in ("tab", "shift+tab")),
+        # The dialog catches these keys, because the picker below it uses them.
+        *(Binding(key, "ignore_key", show=False, priority=True) for key in ("tab", "shift+tab")),
     ]
 
     def action_cancel(self) -> None:
         self.dismiss(None)
 
-    def action_nothing(self) -> None:
+    def action_ignore_key(self) -> None:
         """Ignore a key, so that the screen below the dialog does not get it."""
 
 
-class LineDialog(_Box):
-    """A dialog in which the user types a line of text. Its result is None if the user cancels."""
+class LineDialog(_Dialog):
+    """A dialog in which the user types a line of text. `value` is the initial text.
+
+    The result of the dialog is the typed text, or None if the user cancels.
+    """
 
     def __init__(self, question: str, value: str, note: str = "") -> None:
         super().__init__()
@@ -45,53 +48,53 @@ class LineDialog(_Box):
             yield Input(self._value, compact=True, select_on_focus=False)
             if self._note:
                 yield Static(Text(self._note, style="dim"))
-            yield Static(Text("Enter to do it, Esc to leave it as it is", style="dim"))
+            yield Static(Text("Enter confirms, Esc cancels.", style="dim"))
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         self.dismiss(event.value)
 
 
-class ChoiceDialog(_Box):
-    """A dialog in which the user chooses a name by its letter or number.
+class ChoiceDialog(_Dialog):
+    """A dialog in which the user chooses one of the names in `among` with a key.
 
-    Its result is the name, or None if the user cancels.
+    The result of the dialog is the name, or None if the user cancels.
     """
 
     def __init__(self, question: str, among: Sequence[str], note: str = "") -> None:
         super().__init__()
-        self._question, self._among, self._note = question, among, note
-        self._letters = _letters(among)
+        self._question, self._choices, self._note = question, among, note
+        self._choice_keys = _choose_keys(among)
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="box"):
             yield Static(Text(clean(self._question, lines=False), style="bold"))
             yield Static(self._options())
-            note = self._note or "press its letter, or Esc to leave it"
+            note = self._note or "Press a letter or number above, or Esc to cancel."
             yield Static(Text(note, style="dim"))
 
     def _options(self) -> Text:
         lines = [
             Text.assemble("  ", (letter, "bold cyan"), f"  {name}")
-            for letter, name in zip(self._letters, self._among, strict=True)
+            for letter, name in zip(self._choice_keys, self._choices, strict=True)
         ]
         return Text("\n").join(lines)
 
     def on_key(self, event: object) -> None:
         pressed = getattr(event, "character", None) or ""
-        if pressed in self._letters and pressed:
-            self.dismiss(self._among[self._letters.index(pressed)])
+        if pressed in self._choice_keys and pressed:
+            self.dismiss(self._choices[self._choice_keys.index(pressed)])
 
 
-def _letters(names: Sequence[str]) -> list[str]:
-    """Return a different key for each name: a letter of the name, or the number in the list."""
-    found: list[str] = []
+def _choose_keys(names: Sequence[str]) -> list[str]:
+    """Return a different key for each name: a letter of the name, or its number in the list."""
+    keys: list[str] = []
     for number, name in enumerate(names, 1):
-        free = (letter for letter in name.lower() if letter.isalnum() and letter not in found)
-        found.append(next(free, str(number)))
-    return found
+        free = (letter for letter in name.lower() if letter.isalnum() and letter not in keys)
+        keys.append(next(free, str(number)))
+    return keys
 
 
-class Help(_Box):
+class Help(_Dialog):
     """The dialog that lists the keys of the picker."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -101,7 +104,7 @@ class Help(_Box):
     def compose(self) -> ComposeResult:
         with Vertical(classes="box help"):
             yield Static(Text("cortext: pick a conversation", style="bold"))
-            yield Static(Text("What you type filters: titles first, then what was said.\n"))
+            yield Static(Text("Type to filter by title and by the text of messages.\n"))
             yield Static(self._keys())
 
     def _keys(self) -> Text:

@@ -16,13 +16,14 @@ from cortext.cli.picker.picker_items import Chosen, is_spawned
 from cortext.durability.trash_folder import TrashEntry
 from cortext.tools.launch import installed
 
-_KEPT = "It becomes a conversation of yours, as with `cortext import`; what is there stays."
+_IMPORT_NOTE = "cortext imports this session first. The original session does not change."
 
 
-class Acting(App[Chosen | None]):
-    """The base class of the picker app, with the actions on the chosen conversation.
+class PickerActions(App[Chosen | None]):
+    """The base class of the picker app. It has the actions on the chosen conversation.
 
-    Actions that change a conversation run in a thread. Then the app lists the conversations again.
+    Actions that change a conversation run in a thread. After such an action, the app loads the list
+    of conversations again.
     """
 
     def __init__(self) -> None:
@@ -34,18 +35,22 @@ class Acting(App[Chosen | None]):
         raise NotImplementedError
 
     def say(self, text: str) -> None:
-        """Show a sentence at the bottom of the screen; "" shows the key hints again."""
+        """Show a sentence at the bottom of the screen. "" shows the hints about keys again."""
         raise NotImplementedError
 
     def load(self, *, everywhere: bool | None = None) -> None:
-        """Read the list of conversations again.
+        """Load the list of conversations again.
 
-        `everywhere` chooses all projects or only this one; None keeps the current choice.
+        `everywhere` is True for all projects and False for this project. None keeps the current
+        choice.
         """
         raise NotImplementedError
 
     def from_thread(self, work: Callable[[], object]) -> None:
-        """Schedule `work` in the app's thread, if the app still runs. Any thread may call this."""
+        """Run `work` later in the app's own thread, if the app still runs.
+
+        Any thread may call this method.
+        """
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self.call_later, work)
 
@@ -56,36 +61,40 @@ class Acting(App[Chosen | None]):
     def action_fork(self) -> None:
         row = self.chosen
         if row is not None and is_spawned(row):
-            self.say("Enter goes on with it in `cortext spawn`, ^T in a tool")
+            self.say(
+                "A `cortext spawn` session cannot be forked. Enter resumes it; ^T chooses a tool."
+            )
         elif row is not None:
             self.exit(Chosen(row, fork=True))
 
     def action_resume_in(self) -> None:
-        row, among = self.chosen, installed()
+        row, tools = self.chosen, installed()
         if row is None:
             return
-        if not among:
-            self.say("no AI tool is installed here")
+        if not tools:
+            self.say("No supported AI tool is installed.")
             return
 
-        def answered(tool: str | None) -> None:
+        def resume_in(tool: str | None) -> None:
             if tool:
                 self.exit(Chosen(row, tool=tool))
 
-        self.push_screen(ChoiceDialog(f"Go on with {operations.name_of(row)} in", among), answered)
+        self.push_screen(ChoiceDialog(f"Resume {operations.name_of(row)} in:", tools), resume_in)
 
     def action_rename(self) -> None:
-        self._ask("Its title", lambda row: row.title, operations.rename, _KEPT)
+        self._ask("Title", lambda row: row.title, operations.rename, _IMPORT_NOTE)
 
     def action_tag(self) -> None:
-        question = "Its tags, with spaces between them"
-        self._ask(question, lambda row: " ".join(row.tags), operations.tag, _KEPT)
+        question = "Tags, separated by spaces"
+        self._ask(question, lambda row: " ".join(row.tags), operations.tag, _IMPORT_NOTE)
 
     def action_export(self) -> None:
-        def suggested(row: ConversationRow) -> str:
+        def suggest_file(row: ConversationRow) -> str:
             return os.path.join(os.curdir, f"{row.id[:40]}.md")
 
-        self._ask("Write it to (.md, .html, .json or .jsonl)", suggested, operations.export)
+        self._ask(
+            "Export to this file (.md, .html, .json or .jsonl)", suggest_file, operations.export
+        )
 
     def action_stop(self) -> None:
         self._stop(completed=False)
@@ -95,38 +104,38 @@ class Acting(App[Chosen | None]):
 
     def _stop(self, *, completed: bool) -> None:
         if self.chosen is not None:
-            self._do(partial(operations.stop, self.chosen, completed=completed))
+            self._run_in_thread(partial(operations.stop, self.chosen, completed=completed))
 
     def action_delete(self) -> None:
         row = self.chosen
         if row is None:
             return
         if row.tool == DOCUMENT and not row.is_log:
-            self.say(operations.told(operations.not_deleted(row)))
+            self.say(operations.error_text(operations.cannot_delete_error(row)))
             return
 
-        def answered(said: str | None) -> None:
-            if said == "yes":
-                self._do(partial(self._delete, row))
+        def delete_if_yes(answer: str | None) -> None:
+            if answer == "yes":
+                self._run_in_thread(partial(self._delete, row))
 
-        note = "it can be brought back with ^Z, or from `cortext trash`"
+        note = "^Z or `cortext trash restore` restores it."
         if row.tool and not row.is_standalone:
-            note = "only our copy: what the tool keeps is not touched"
+            note = "Only cortext's copy is moved. The tool's own session does not change."
         question = f"Move {operations.name_of(row)} to the trash?"
-        self.push_screen(ChoiceDialog(question, ("yes", "no"), note), answered)
+        self.push_screen(ChoiceDialog(question, ("yes", "no"), note), delete_if_yes)
 
     def _delete(self, row: ConversationRow) -> str:
-        said, entry = operations.delete(row)
+        sentence, entry = operations.delete(row)
         if entry is None:
-            return said
+            return sentence
         self._trash.append(entry)
-        return f"^Z brings it back: {said}"
+        return f"{sentence}; ^Z restores it"
 
     def action_undo(self) -> None:
         if not self._trash:
-            self.say("nothing was deleted here; `cortext trash` has what was before")
+            self.say("Nothing to restore. `cortext trash` lists earlier deletions.")
             return
-        self._do(partial(operations.undo, self._trash.pop()))
+        self._run_in_thread(partial(operations.undo, self._trash.pop()))
 
     def action_help(self) -> None:
         self.push_screen(Help())
@@ -138,38 +147,36 @@ class Acting(App[Chosen | None]):
         work: Callable[[ConversationRow, str], str],
         note: str = "",
     ) -> None:
-        """Ask the user for a line of text about the chosen conversation.
+        """Ask the user for a line of text, and run `work` with the conversation and this text.
 
-        `work` is called with the conversation and the text. `value` returns the initial text.
-        `note` is shown only for a session that is not a conversation of a workspace yet.
+        The conversation is the chosen one. `value` returns the initial text of the dialog. `work`
+        returns a sentence to show. `note` appears in the dialog only if the chosen entry is a
+        session that is not a conversation of a workspace yet.
         """
         row = self.chosen
         if row is None:
             return
 
-        def answered(text: str | None) -> None:
+        def run_work(text: str | None) -> None:
             if text is not None:
-                self._do(partial(work, row, text))
+                self._run_in_thread(partial(work, row, text))
 
-        self.push_screen(LineDialog(question, value(row), note if row.tool else ""), answered)
+        self.push_screen(LineDialog(question, value(row), note if row.tool else ""), run_work)
 
-    def _do(self, work: Callable[[], str]) -> None:
-        """Run `work` in a thread, and show the sentence that it returns.
-
-        Then list the conversations again.
-        """
+    def _run_in_thread(self, work: Callable[[], str]) -> None:
+        """Run `work` in a thread. Then load the list again, and show the sentence from `work`."""
         self.say("…")
 
         def run() -> None:
             try:
-                said = work()
+                sentence = work()
             except Exception as error:  # noqa: BLE001  every error becomes a sentence on the screen
-                said = operations.told(error)
-            self.from_thread(partial(self._done, said))
+                sentence = operations.error_text(error)
+            self.from_thread(partial(self._show_outcome, sentence))
 
-        # Not a daemon thread, so that leaving the picker waits until the write is complete.
+        # This is not a daemon thread, so that the program waits until the write is complete.
         Thread(target=run).start()
 
-    def _done(self, said: str) -> None:
+    def _show_outcome(self, sentence: str) -> None:
         self.load()
-        self.say(said)
+        self.say(sentence)

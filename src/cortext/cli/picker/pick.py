@@ -1,34 +1,40 @@
-"""The start of the picker, and what happens with the chosen conversation."""
+"""Run the picker, and reopen the conversation that the user chose."""
 
 from __future__ import annotations
 
 import click
 
-from cortext.cli.launch_tool import can_launch, is_talk, reopen_in_tool, say, talk_on
 from cortext.cli.picker.picker_app import run
 from cortext.cli.picker.picker_items import Chosen, PickerItems
-from cortext.cli.views.list_view import keep_up
+from cortext.cli.tool_reopening import (
+    can_launch,
+    continue_spawned,
+    continues_in_spawn,
+    reopen_in_tool,
+    say,
+)
+from cortext.cli.views.list_view import update_in_background
 
 
 def pick() -> None:
-    """Show the picker, reopen the chosen conversation, and exit with the exit code of the tool.
+    """Show the picker. Then reopen the chosen conversation in its tool.
 
-    Return if the user chooses nothing.
+    Exit with the exit code of the tool. Return only if the user chooses nothing.
     """
-    shelf = PickerItems.here()
-    if not shelf.rows:
-        shelf = PickerItems.everywhere()
-    chosen = run(shelf)
-    keep_up(shelf.conversations)
+    items = PickerItems.here()
+    if not items.rows:
+        items = PickerItems.everywhere()
+    chosen = run(items)
+    update_in_background(items.conversations)
     if chosen is not None:
         _reopen(chosen)
 
 
 def _reopen(chosen: Chosen) -> None:
-    """Reopen the chosen conversation as `cortext resume` does. Exit with the tool's exit code."""
+    """Reopen the chosen conversation like `cortext resume`, and exit with the tool's exit code."""
     row, tool = chosen.row, chosen.tool or None
-    if is_talk(row, tool, fork=chosen.fork):
-        talk_on(row)
+    if continues_in_spawn(row, tool, fork=chosen.fork):
+        continue_spawned(row)
     if not can_launch(tool):
         say(f"`cortext resume --context {row.key}`")
         raise click.exceptions.Exit(1)

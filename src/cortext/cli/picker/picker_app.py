@@ -1,4 +1,4 @@
-"""The app of the picker: an input line, the list of conversations, and a preview beside it."""
+"""The Textual app of the picker: an input line, the list of conversations, and a preview."""
 
 from __future__ import annotations
 
@@ -15,24 +15,28 @@ from textual.widgets import Input, Static
 
 from cortext.catalog.row import ConversationRow
 from cortext.cli.picker import operations
-from cortext.cli.picker.key_actions import Acting
+from cortext.cli.picker.key_actions import PickerActions
 from cortext.cli.picker.key_bindings import QUIT, hints
 from cortext.cli.picker.picker_items import Chosen, PickerItems
+from cortext.cli.picker.picker_search import FinderResult, Latest, PickerQuery, TextFinder
 from cortext.cli.picker.picker_style import CSS, NARROW
-from cortext.cli.picker.preview_pane import Side
+from cortext.cli.picker.preview_pane import PreviewPane
 from cortext.cli.picker.widgets import Field, Item, Rows
-from cortext.cli.picker.workers import FinderResult, Latest, PickerQuery, TextFinder
 from cortext.model.safe_text import clean
 
-LOOKING = "looking into what was said …"
-_PAUSE = 0.15
-"""Seconds after the last typed key until the messages are searched."""
-_SWITCH = 0.001
-"""Python's thread switch interval in seconds, short so that reading does not delay drawing."""
+SEARCHING = "searching the messages …"
+_SEARCH_DELAY = 0.15
+"""The delay in seconds between the last typed key and the search through the messages."""
+_SWITCH_INTERVAL = 0.001
+"""Python's thread switch interval in seconds. It is short, so that reading files in a thread does
+not delay the drawing of the screen."""
 
 
-class Picker(Acting):
-    """The picker app. Its result is the conversation to continue, or None."""
+class Picker(PickerActions):
+    """The Textual app of the picker. `shelf` has the conversations to list.
+
+    The result of the app is the conversation that the user chose to continue, or None.
+    """
 
     CSS: ClassVar[str] = CSS
     ENABLE_COMMAND_PALETTE: ClassVar[bool] = False
@@ -45,19 +49,19 @@ class Picker(Acting):
         self.theme = "ansi-dark"
         self.shelf: PickerItems = shelf
         self._typed = ""
-        self._said: FinderResult | None = None
-        self._then = ""
+        self._result: FinderResult | None = None
+        self._waiting_action = ""
         self.rows: Rows = Rows()
-        self.side: Side = Side(self.from_thread, self._tell_failure)
+        self.side: PreviewPane = PreviewPane(self.from_thread, self._say_failure)
         self._field = Field(placeholder="type to filter", compact=True, select_on_focus=False)
         self._field.cursor_blink = False
         self._scope, self._line = Static(id="scope", markup=False), Static(id="line", markup=False)
-        contents = TextFinder(self._tell_reading, lambda: self._contents.is_closed)
-        self._contents: Latest[PickerQuery, FinderResult] = Latest(
-            contents.find, self._was_said, self._was_not_told
+        finder = TextFinder(self._say_progress, lambda: self._searcher.is_closed)
+        self._searcher: Latest[PickerQuery, FinderResult] = Latest(
+            finder.find, self._receive_result, self._receive_failure
         )
-        self._said_timer = None
-        self._saying: str | None = None
+        self._search_timer = None
+        self._bottom_text: str | None = None
         self.failure: Exception | None = None
 
     def compose(self) -> ComposeResult:
@@ -75,92 +79,97 @@ class Picker(Acting):
         self.set_class(self.size.width < NARROW, "narrow")
         self._show()
         self.say("")
-        self.call_after_refresh(self._settle)
+        self.call_after_refresh(self._finish_start)
 
-    def _settle(self) -> None:
-        """Do the work that can wait until the list is on the screen."""
+    def _finish_start(self) -> None:
+        """Prepare the filter, read older transcripts, and index new messages in the background.
+
+        This work waits until the list is on the screen, so that the picker appears quickly.
+        """
         self.shelf.get_ready()
-        if told := self.shelf.read_on():
-            self.say(told)
+        if note := self.shelf.read_on():
+            self.say(note)
+        # The empty query finds nothing, but the index is ready when the user types.
+        self._searcher.ask(PickerQuery("", self.shelf, is_titled=True))
 
     def on_resize(self) -> None:
         self.set_class(self.size.width < NARROW, "narrow")
-        self._saying = None
+        self._bottom_text = None
         self.say("")
         self.call_after_refresh(self.side.read)
 
     def on_unmount(self) -> None:
         self.side.close()
-        self._contents.close()
+        self._searcher.close()
 
     def on_input_changed(self, event: Input.Changed) -> None:
         if event.input is self._field:
-            self._catch_up()
+            self._apply_typed_text()
 
     async def action_press(self, action: str) -> None:
-        """Run the action of a key.
+        """Run the action of a key that the user pressed.
 
-        Text that was typed before the key is applied to the list first.
+        First filter the list by the text that was typed before the key.
         """
-        self._then = ""
+        self._waiting_action = ""
         self.say("")
-        self._catch_up()
+        self._apply_typed_text()
         await self.run_action(action)
 
-    def _catch_up(self) -> None:
-        """Filter the list by the text of the input line, if that has changed."""
+    def _apply_typed_text(self) -> None:
+        """Filter the list by the text of the input line, if this text has changed."""
         text = self._field.value
         if text == self._typed:
             return
         if text == "?":
-            # No search begins with a question mark.
+            # A question mark at the start is not a search, but opens the help.
             self.type("")
             self.action_help()
             return
-        self._typed, self._said, self._then = text, None, ""
+        self._typed, self._result, self._waiting_action = text, None, ""
         self.say("")
         self._show()
-        if self._said_timer:
-            self._said_timer.stop()
+        if self._search_timer:
+            self._search_timer.stop()
         if text.strip():
-            self._said_timer = self.set_timer(_PAUSE, self._ask_contents)
+            self._search_timer = self.set_timer(_SEARCH_DELAY, self._search_messages)
 
     @property
-    def _is_looking(self) -> bool:
-        """Whether a search through the messages is running."""
-        return self._said is None and bool(self._typed.strip())
+    def _is_searching(self) -> bool:
+        """True if the search through the messages for the typed text has no result yet."""
+        return self._result is None and bool(self._typed.strip())
 
     async def action_to_chosen(self, action: str) -> None:
         """Run an action on the chosen conversation.
 
-        If nothing is chosen yet, wait for the search through the messages, and use its first
-        result.
+        If no conversation is chosen yet, first wait for the search through the messages. Its first
+        result then becomes the chosen conversation.
         """
-        self._catch_up()
-        if self.chosen is not None or not self._is_looking:
+        self._apply_typed_text()
+        if self.chosen is not None or not self._is_searching:
             await self.action_press(action)
             return
-        self._then = action
-        self.say(LOOKING)
-        if self._said_timer:
-            self._said_timer.stop()
-        self._ask_contents()
+        self._waiting_action = action
+        self.say(SEARCHING)
+        if self._search_timer:
+            self._search_timer.stop()
+        self._search_messages()
 
-    def _ask_contents(self) -> None:
+    def _search_messages(self) -> None:
         is_titled = bool(self.shelf.titled(self._typed))
-        self._contents.ask(PickerQuery(self._typed, self.shelf, is_titled))
+        self._searcher.ask(PickerQuery(self._typed, self.shelf, is_titled))
 
-    def _was_said(self, asked: PickerQuery, said: FinderResult) -> None:
+    def _receive_result(self, query: PickerQuery, result: FinderResult) -> None:
         async def show() -> None:
-            if asked.text != self._typed or asked.shelf is not self.shelf:
+            if not query.text or query.text != self._typed or query.shelf is not self.shelf:
                 return
-            self._said = said
+            self._result = result
             self._show(keep=True)
-            action, self._then = self._then, ""
+            action, self._waiting_action = self._waiting_action, ""
             if action:
                 self.say("")
-            # The user has not seen a partial match yet, so the action was not meant for it.
-            if action and self.chosen is not None and not said.near:
+            # Partial matches appear only now, so the user did not mean this conversation.
+            if action and self.chosen is not None and not result.near:
                 await self.run_action(action)
 
         self.from_thread(show)
@@ -171,27 +180,27 @@ class Picker(Acting):
         With `keep`, the chosen conversation stays chosen.
         """
         titled = self.shelf.titled(self._typed)
-        said = self._said.below(titled) if self._said else ()
-        items: Sequence[Item] = [*titled, *said] if said else titled
+        found_rows = self._result.below(titled) if self._result else ()
+        items: Sequence[Item] = [*titled, *found_rows] if found_rows else titled
         chosen = self.rows.chosen if keep else None
         self.rows.words = self._typed.casefold().split()
         self.rows.with_folders = self.shelf.is_everywhere
         self.rows.note = () if items else self._why_empty()
         self.rows.put(items, chosen.identity if chosen else None)
-        shown = len(titled) + sum(isinstance(item, ConversationRow) for item in said)
-        self._scope.update(self._told_scope(shown), layout=False)
+        shown = len(titled) + sum(isinstance(item, ConversationRow) for item in found_rows)
+        self._scope.update(self._scope_text(shown), layout=False)
 
     def _why_empty(self) -> Sequence[str]:
-        if self._is_looking:
-            return (LOOKING,)
-        if self._said:
-            return self._said.instead
-        return self.shelf.why_empty()
+        if self._is_searching:
+            return (SEARCHING,)
+        if self._result:
+            return self._result.instead
+        return self.shelf.empty_list_lines()
 
-    def _told_scope(self, shown: int) -> Text:
-        of = len(self.shelf.rows)
-        more = "+" if self._said and self._said.more else ""
-        count = f"{of:,}" if shown == of else f"{shown:,}{more} of {of:,}"
+    def _scope_text(self, shown: int) -> Text:
+        total = len(self.shelf.rows)
+        more = "+" if self._result and self._result.more else ""
+        count = f"{total:,}" if shown == total else f"{shown:,}{more} of {total:,}"
         name = os.path.basename(self.shelf.folder) or self.shelf.folder
         where = "everywhere" if self.shelf.is_everywhere else clean(name, lines=False)
         other = "this project" if self.shelf.is_everywhere else "all"
@@ -200,11 +209,11 @@ class Picker(Acting):
         )
 
     def say(self, text: str) -> None:
-        """Show a sentence at the bottom of the screen; "" shows the key hints again."""
+        """Show a sentence at the bottom of the screen. "" shows the hints about keys again."""
         help = "F1" if self._typed else "?"  # after other characters, `?` is part of the search
-        if (text or help) == self._saying:
+        if (text or help) == self._bottom_text:
             return
-        self._saying = text or help
+        self._bottom_text = text or help
         if text:
             self._line.update(Text(clean(text, lines=False), style="bold"))
             return
@@ -216,24 +225,24 @@ class Picker(Acting):
 
     def on_rows_moved(self) -> None:
         row = self.rows.chosen
-        found = self._said.found if self._said and row else ()
-        numbers = (one.number for one in found if row and one.row.identity == row.identity)
+        matches = self._result.found if self._result and row else ()
+        numbers = (match.number for match in matches if row and match.row.identity == row.identity)
         self.side.put(row, self._typed.strip(), next(numbers, 0))
 
-    def _tell_failure(self, error: Exception) -> None:
-        self.from_thread(lambda: self.say(operations.told(error)))
+    def _say_failure(self, error: Exception) -> None:
+        self.from_thread(lambda: self.say(operations.error_text(error)))
 
-    def _was_not_told(self, error: Exception) -> None:
+    def _receive_failure(self, error: Exception) -> None:
         """Handle a failed search through the messages: stop waiting for it, and show the error."""
 
         def show() -> None:
-            self._said, self._then = FinderResult(), ""
+            self._result, self._waiting_action = FinderResult(), ""
             self._show(keep=True)
 
         self.from_thread(show)
-        self._tell_failure(error)
+        self._say_failure(error)
 
-    def _tell_reading(self, text: str) -> None:
+    def _say_progress(self, text: str) -> None:
         self.from_thread(lambda: self.say(text))
 
     def action_move(self, by: int) -> None:
@@ -246,23 +255,24 @@ class Picker(Acting):
         self.side.turn(by)
 
     def action_next_match(self) -> None:
-        self.side.next_place()
+        self.side.scroll_to_next_match()
 
     def action_scope(self) -> None:
         """Switch between the conversations of this project and those of all projects."""
         self.load(everywhere=not self.shelf.is_everywhere)
 
     def load(self, *, everywhere: bool | None = None) -> None:
-        """Read the list of conversations again, of all projects or of this one.
+        """Load the list of conversations again.
 
-        None keeps the choice.
+        `everywhere` is True for all projects and False for this project. None keeps the current
+        choice.
         """
-        wanted = self.shelf.is_everywhere if everywhere is None else everywhere
-        self.shelf = PickerItems.everywhere() if wanted else PickerItems.here()
-        self._said = None
+        is_everywhere = self.shelf.is_everywhere if everywhere is None else everywhere
+        self.shelf = PickerItems.everywhere() if is_everywhere else PickerItems.here()
+        self._result = None
         self._show(keep=True)
         if self._typed.strip():
-            self._ask_contents()
+            self._search_messages()
 
     def action_leave(self) -> None:
         if self._field.value:
@@ -291,10 +301,13 @@ class Picker(Acting):
 
 
 def run(shelf: PickerItems) -> Chosen | None:
-    """Show the picker until the user leaves. Return the choice, or None if nothing was chosen."""
+    """Show the picker until the user leaves, and return the user's choice.
+
+    `shelf` has the conversations to list. Return None if the user chose nothing.
+    """
     # Textual removes NO_COLOR from the environment, but the tool that starts next needs it.
     no_colour = os.environ.get("NO_COLOR")
-    sys.setswitchinterval(_SWITCH)
+    sys.setswitchinterval(_SWITCH_INTERVAL)
     picker = Picker(shelf)
     try:
         chosen = picker.run()

@@ -1,23 +1,25 @@
-"""The conversations that the picker lists, and the filter by typed words."""
+"""The conversations that the picker lists, and the filter that applies the typed words."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import os
+
+import msgspec
 
 from cortext import paths
 from cortext.catalog.row import AUR, ConversationRow
 from cortext.cli.views.list_view import short
 from cortext.features.doctor.history_locations import history_locations
-from cortext.features.listing.background_reading import read_the_rest
+from cortext.features.listing.background_reading import (
+    start_background_counting,
+    start_background_reading,
+)
 from cortext.features.listing.conversation_list import ConversationList
 from cortext.tools.registry import display_name
 
 
 class PickerItems:
-    """The conversations that the picker lists, the latest first.
-
-    They are those of this project, or all.
-    """
+    """The conversations of this project or of all projects, the latest first."""
 
     def __init__(self, rows: list[ConversationRow], conversations: ConversationList) -> None:
         self.rows = rows
@@ -28,60 +30,69 @@ class PickerItems:
 
     @classmethod
     def here(cls) -> PickerItems:
-        return cls._listed(everywhere=False)
+        return cls._load(everywhere=False)
 
     @classmethod
     def everywhere(cls) -> PickerItems:
-        return cls._listed(everywhere=True)
+        return cls._load(everywhere=True)
 
     @classmethod
-    def _listed(cls, *, everywhere: bool) -> PickerItems:
+    def _load(cls, *, everywhere: bool) -> PickerItems:
         conversations = ConversationList(paths.workspace_root(), everywhere=everywhere)
-        return cls(conversations.list(capture=True).rows, conversations)
+        rows = conversations.list(capture=True).rows
+        # Nothing is counted while the picker opens.
+        return cls(conversations.add_counts(rows, patience=0), conversations)
 
     def titled(self, text: str) -> list[ConversationRow]:
-        """Return the rows that have all typed words in their title or in other facts.
+        """Return the conversations that have all typed words in their title or in other fields.
 
-        The other facts are the summary, tags, id, type and tools. Quotation marks are ignored,
-        because the user may not have typed the second one yet.
+        The other fields are the summary, tags, id, type, tools, git branch and the name of the
+        folder. Quotation marks in `text` are ignored, because the user may not have typed the
+        closing mark yet.
         """
         words = text.casefold().replace('"', " ").split()
         if not words:
             return self.rows
         self.get_ready()
-        found = self._texts
+        matches = self._texts
         for word in sorted(words, key=len, reverse=True):
-            found = [pair for pair in found if word in pair[0]]
-        return [row for _, row in found]
+            matches = [pair for pair in matches if word in pair[0]]
+        return [row for _, row in matches]
 
     def get_ready(self) -> None:
         """Prepare the texts that `titled` searches, before the user types."""
         if not self._texts:
-            self._texts = [(_text(row), row) for row in self.rows]
+            self._texts = [(_searchable_text(row), row) for row in self.rows]
 
-    def why_empty(self) -> list[str]:
+    def empty_list_lines(self) -> list[str]:
         """Return the lines to show if the list of conversations is empty."""
         if not self.is_everywhere:
-            return ["no conversations here yet", "Tab for those of other folders"]
-        return _nothing_at_all()
+            return ["No conversations in this project yet.", "Press Tab to list all projects."]
+        return _no_conversation_lines()
 
     def read_on(self) -> str:
-        """Start to read older transcripts in the background.
+        """Start to read the transcripts that were not read yet, in the background.
 
-        Return a note for the user, or "" if there are none.
+        Return a note for the user, or "" if all transcripts were read.
         """
         left, self.conversations.left = self.conversations.left, 0
         if not left:
+            if self.conversations.uncounted:
+                start_background_counting()
             return ""
 
-        how = "being read now: Tab Tab lists them" if read_the_rest() else "not read yet"
+        how = (
+            "being read; press Tab twice to list them"
+            if start_background_reading()
+            else "not read yet"
+        )
         return f"{left} older transcript{'s are' if left > 1 else ' is'} {how}"
 
 
-class PickedText(NamedTuple):
+class PickedText(msgspec.Struct, frozen=True):
     """A conversation with a matching message, and the number of that message.
 
-    `exact` is False if the message lacks the punctuation that the user typed.
+    `exact` is False if the message has the typed words, but not the typed punctuation.
     """
 
     row: ConversationRow
@@ -89,8 +100,11 @@ class PickedText(NamedTuple):
     exact: bool = True
 
 
-class Chosen(NamedTuple):
-    """The user's choice: a conversation, a tool or "" for the default, and whether to fork."""
+class Chosen(msgspec.Struct, frozen=True):
+    """The conversation that the user chose to continue.
+
+    `tool` is the tool to use, or "" for the default. With `fork`, the user continues in a copy.
+    """
 
     row: ConversationRow
     tool: str = ""
@@ -102,21 +116,23 @@ def is_spawned(row: ConversationRow) -> bool:
     return row.tool == AUR
 
 
-def _text(row: ConversationRow) -> str:
+def _searchable_text(row: ConversationRow) -> str:
     tags, tools = "\t".join(row.tags), " ".join((row.tool, *row.tool_names))
-    return f"{row.title}\n{row.summary}\n{tags}\n{row.kind}\n{row.key}\n{tools}".casefold()
+    place = f"{row.branch}\n{os.path.basename(row.folder)}"
+    texts = (row.title, row.summary, tags, row.kind, row.key, tools, place)
+    return "\n".join(texts).casefold()
 
 
-def _nothing_at_all() -> list[str]:
-    """Return the lines to show if there is no conversation anywhere.
+def _no_conversation_lines() -> list[str]:
+    """Return the lines to show if no project has a conversation.
 
-    They name the searched folders.
+    The lines name the folders that cortext searched.
     """
     return [
-        "no conversations yet; looked in:",
+        "No conversations yet. cortext looked in:",
         "",
         *(f"{display_name(place.tool)}: {short(place.folder)}" for place in history_locations()),
         "",
-        "what is said in these tools is listed here",
-        '`cortext new brainstorm "your topic"` begins one of yours',
+        "Conversations in these tools appear here.",
+        'To start one: cortext new brainstorm "your topic"',
     ]

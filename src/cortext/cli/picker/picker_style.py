@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 NARROW = 72
-"""A terminal with fewer columns has no room for a preview beside the list."""
+"""In a terminal with fewer columns than this, the preview beside the list is hidden."""
 
 CSS = """
 Screen { background: ansi_default; color: ansi_default; layout: vertical; }

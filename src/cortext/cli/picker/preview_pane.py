@@ -14,32 +14,33 @@ from textual.widgets import Static
 from cortext import clock
 from cortext.catalog.row import ConversationRow
 from cortext.cli.picker import preview_content
-from cortext.cli.picker.preview_page import NOTHING, Preview
+from cortext.cli.picker.picker_search import Latest
+from cortext.cli.picker.preview_widget import NOTHING, Preview
 from cortext.cli.picker.row_format import facts
-from cortext.cli.picker.workers import Latest
 
-_SOON = 0.06
-"""Seconds after the last cursor move until a preview is read."""
+_READ_DELAY = 0.06
+"""The delay in seconds between the last move of the cursor and the reading of a preview."""
 
 
-class Side(Vertical):
-    """The right pane of the picker, for the chosen conversation.
+class PreviewPane(Vertical):
+    """The right half of the picker, which shows the chosen conversation.
 
-    `in_app` runs a function in the app's thread, and `fail` reports an error. Both can be called
-    from any thread.
+    `in_app` runs a function in the app's thread, and `fail` shows an error to the user. The pane
+    calls both from its worker thread.
     """
 
     def __init__(
         self, in_app: Callable[[Callable[[], object]], None], fail: Callable[[Exception], None]
     ) -> None:
         super().__init__(id="side")
-        self._in_app = in_app
+        self._run_in_app = in_app
         self._facts, self._preview = Static(id="facts", markup=False), Preview()
-        self._pages = Latest(preview_content.make, self._page_made, fail)
+        self._pages = Latest(preview_content.make, self._show_page, fail)
         self._timer: Timer | None = None
         self._row: ConversationRow | None = None
         self._text, self._number = "", 0
-        self._drawn_by = Console(markup=False, emoji=False, highlight=False)
+        self._page: preview_content.PreviewPage = NOTHING
+        self._wrap_console = Console(markup=False, emoji=False, highlight=False)
 
     def compose(self) -> ComposeResult:
         yield self._facts
@@ -49,39 +50,44 @@ class Side(Vertical):
         self._pages.close()
 
     def put(self, row: ConversationRow | None, text: str, number: int) -> None:
-        """Show a conversation after a short delay.
+        """Show the facts and the preview of a conversation after a short delay.
 
-        The preview starts at the message `number`, or at the words of `text`. The delay avoids
-        reading a preview for every key press.
+        The preview starts at message `number`, or at the words of `text` if `number` is 0. Because
+        of the delay, no preview is read while the user moves quickly through the list.
         """
         self._row, self._text, self._number = row, text, number
+        self._page = NOTHING
         if self._timer:
             self._timer.stop()
-        self._timer = self.set_timer(_SOON, self._show)
+        self._timer = self.set_timer(_READ_DELAY, self._show)
 
     def _show(self) -> None:
-        self._tell()
+        self._show_facts()
         if self._row is None:
             self._preview.put(NOTHING)
         self.read(self._number)
 
-    def _tell(self, place: str = "") -> None:
+    def _show_facts(self, match_note: str = "") -> None:
         row = self._row
         if row is None:
             self._facts.update("")
             return
+        about = facts(row, clock.now().timestamp(), self._page.count)
+        request = self._page.request
+        is_title = request.startswith(row.title.rstrip("….")) if row.title else False
         lines = [
-            self._cut(Text(row.title or "(no title)", style="bold"), 2),
-            self._cut(Text(facts(row, clock.now().timestamp()), style="dim"), 3),
-            self._cut(Text(row.summary, style="italic"), 2),
-            Text(place, style="yellow"),
+            self._cut_lines(Text(row.title or "(no title)", style="bold"), 2),
+            self._cut_lines(Text(about, style="dim"), 3),
+            self._cut_lines(Text(row.summary, style="italic"), 2),
+            self._cut_lines(Text("" if is_title else f"❯ {request}" if request else ""), 2),
+            Text(match_note, style="yellow"),
         ]
         self._facts.update(Text("\n").join(filter(None, lines)))
 
-    def _cut(self, text: Text, most: int) -> Text:
-        """Cut a text after `most` lines, to leave room for the preview."""
+    def _cut_lines(self, text: Text, most: int) -> Text:
+        """Return a text, cut after `most` lines, so that the preview below has enough room."""
         width = max(self.content_size.width - 1, 1)
-        lines = text.wrap(self._drawn_by, width)
+        lines = text.wrap(self._wrap_console, width)
         if len(lines) <= most:
             return text
         # Wrapped lines still end with the space at which they were broken.
@@ -92,9 +98,10 @@ class Side(Vertical):
         return Text("\n").join([*lines[: most - 1], last])
 
     def read(self, number: int = 0) -> None:
-        """Request a preview that fits the current width.
+        """Ask the worker thread for a preview that fits the current width.
 
-        The preview shows the message `number`, or the message given to `put` if `number` is 0.
+        The preview shows message `number`. If `number` is 0, it shows the message that was passed
+        to `put`.
         """
         width = self._preview.size.width
         if self._row is not None and width > 1:
@@ -103,20 +110,21 @@ class Side(Vertical):
                 preview_content.PreviewRequest(self._row, width - 1, self._text, number)
             )
 
-    def _page_made(
-        self, wanted: preview_content.PreviewRequest, page: preview_content.PreviewPage
+    def _show_page(
+        self, request: preview_content.PreviewRequest, page: preview_content.PreviewPage
     ) -> None:
         def show() -> None:
-            if self._row is not None and self._row.identity == wanted.row.identity:
+            if self._row is not None and self._row.identity == request.row.identity:
+                self._page = page
                 self._preview.put(page)
-                self._tell(self._preview.told)
+                self._show_facts(self._preview.told)
 
-        self._in_app(show)
+        self._run_in_app(show)
 
-    def next_place(self) -> None:
-        if number := self._preview.next_place():
+    def scroll_to_next_match(self) -> None:
+        if number := self._preview.scroll_to_next_match():
             self.read(number)
-        self._tell(self._preview.told)
+        self._show_facts(self._preview.told)
 
     def turn(self, by: int) -> None:
         self._preview.turn(by * max(self._preview.size.height // 2, 1))

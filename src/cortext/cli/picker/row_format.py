@@ -10,53 +10,54 @@ from cortext.clock import ago
 from cortext.model.safe_text import clean
 
 MARKS = {"active": "●", "completed": "✓"}
-_AGE, _SIGN, _TOOL = 3, 3, 8
-_FOLDER, _FOLDERS = 8, 16
-"""The least and the most columns of a folder's name."""
-_LEAST = 18
-"""The least columns of a title in a line that shows more than the age."""
-_ROOMY = 60
+_AGE_WIDTH, _SIGN_WIDTH, _TOOL_WIDTH = 3, 3, 8
+_MIN_FOLDER, _MAX_FOLDER = 8, 16
+"""The minimum and maximum width of a folder's name, in columns."""
+_MIN_TITLE = 18
+"""The minimum width of a title. In a narrower list, the tool and the folder are left out."""
+_WIDE = 60
 """A line with at least this many columns has room for the full names of tools."""
 
 
-def laid_out(
-    row: ConversationRow, room: int, now: float, *, with_folder: bool
+def layout_row(
+    row: ConversationRow, room: int, now: float, *, with_folder: bool, folder: str = ""
 ) -> tuple[str, str, str]:
-    """Return a line of `room` columns in three parts: the title, the tags, and the right end.
+    """Return the line of a conversation in three parts: the title, the tags, and the right end.
 
-    The right end has the tool, the age, and with `with_folder` the folder. Tags that do not fit are
-    left out.
+    Together they fill `room` columns. The right end has the tool and the age; with `with_folder`,
+    it also has the name `folder`, or the name of the row's own folder. Tags that do not fit are
+    left out. `now` is the current time in seconds.
     """
-    right = age(row.last_active, now).rjust(_AGE)
-    if room - _AGE - _SIGN - 2 >= _LEAST:
-        tool = set_cell_size(_tool(row), _TOOL) if room >= _ROOMY else sign(row)
+    right = age(row.last_active, now).rjust(_AGE_WIDTH)
+    if room - _AGE_WIDTH - _SIGN_WIDTH - 2 >= _MIN_TITLE:
+        tool = set_cell_size(_tool_label(row), _TOOL_WIDTH) if room >= _WIDE else sign(row)
         right = f"{tool} {right}"
     title = row.title or "(no title)"
     free = room - cell_len(right) - 1
-    if with_folder and free - _FOLDER - 1 >= _LEAST:
-        name = where(row)
-        wide = min(max(free - cell_len(title) - 1, _FOLDER), _FOLDERS, cell_len(name))
-        right = f"{cut(name, wide)} {right}"
-        free -= wide + 1
+    if with_folder and free - _MIN_FOLDER - 1 >= _MIN_TITLE:
+        name = folder or where(row)
+        width = min(max(free - cell_len(title) - 1, _MIN_FOLDER), _MAX_FOLDER, cell_len(name))
+        right = f"{cut(name, width)} {right}"
+        free -= width + 1
     shown = cut(title, min(cell_len(title), free))
     left = max(free - cell_len(shown), 0)
-    return shown, filled(_tags(row, left), left), f" {right}"
+    return shown, filled(_fitting_tags(row, left), left), f" {right}"
 
 
 def sign(row: ConversationRow) -> str:
-    """Return the first letters of the tool's name, with a + if there are several tools."""
+    """Return the first letters of the tool's name. A `+` follows if there are several tools."""
     tools = row.tool_names
-    shown = f"{tools[0][: _SIGN - 1]}+" if len(tools) > 1 else "".join(tools)[:_SIGN]
-    return shown.ljust(_SIGN)
+    shown = f"{tools[0][: _SIGN_WIDTH - 1]}+" if len(tools) > 1 else "".join(tools)[:_SIGN_WIDTH]
+    return shown.ljust(_SIGN_WIDTH)
 
 
-def _tool(row: ConversationRow) -> str:
+def _tool_label(row: ConversationRow) -> str:
     tools = row.tool_names
     return f"{tools[0]}+" if len(tools) > 1 else "".join(tools)
 
 
-def _tags(row: ConversationRow, room: int) -> str:
-    """Return as many whole tags as fit into `room` columns."""
+def _fitting_tags(row: ConversationRow, room: int) -> str:
+    """Return the tags as text, without the tags that do not fit into `room` columns."""
     shown = ""
     for tag in row.tags:
         if cell_len(f"{shown} #{tag}") > room:
@@ -81,16 +82,19 @@ def where(row: ConversationRow) -> str:
     return clean(row.folder.rstrip("/").rpartition("/")[2], lines=False)
 
 
-def facts(row: ConversationRow, now: float) -> str:
-    """Return the facts about a conversation on one line, from its type to its id.
+def facts(row: ConversationRow, now: float, count: int | None = None) -> str:
+    """Return one line with facts about a conversation.
 
-    Between them are the status, age, tools, messages, tags and folder.
+    These are its type, status, age, tools, number of messages, git branch, tags, folder and id.
+    `count` is the number of messages. If it is None, use the number in the row, if the row has one.
     """
-    found = [row.kind or "chat", row.status or "no session", ago(row.last_active, now)]
-    found += row.tool_names
-    if not row.tool or row.is_standalone:
+    parts = [row.kind or "chat", row.status or "no session", ago(row.last_active, now)]
+    parts += row.tool_names
+    if count is None and (not row.tool or row.is_standalone or row.messages):
         count = row.messages
-        found.append("1 message" if count == 1 else f"{count} messages")
-    found += [f"#{tag}" for tag in row.tags]
-    found += [short(row.folder) or "no folder known", short_id(row)]
-    return clean(" · ".join(found), lines=False)
+    if count is not None:
+        parts.append("1 message" if count == 1 else f"{count} messages")
+    parts += [row.branch] if row.branch else []
+    parts += [f"#{tag}" for tag in row.tags]
+    parts += [short(row.folder) or "unknown folder", short_id(row)]
+    return clean(" · ".join(parts), lines=False)

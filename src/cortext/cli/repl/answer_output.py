@@ -1,11 +1,11 @@
-"""The display of an agent's answer while it arrives.
+"""Display an agent's answer while it arrives.
 
-On a terminal the raw text is printed first. Each finished block of markdown is then replaced by its
-rendered form, if the whole block is still on the screen. With NO_COLOR the text stays raw. Without
-a terminal the text is written unchanged.
+On a terminal, the raw text is printed first. When a block of markdown is complete, its rendered
+form replaces the raw text, if the whole block is still on the screen. With NO_COLOR, the text stays
+raw. Without a terminal, the text is written unchanged.
 
-Text for a terminal is cleaned, so that nothing in an answer can move the cursor. The session file
-stores the answer unchanged.
+Control codes are removed from text for a terminal, so that an answer cannot move the cursor. The
+session file stores the answer unchanged.
 """
 
 from __future__ import annotations
@@ -19,16 +19,17 @@ from typing import Protocol
 
 from cortext.cli.repl.markdown_blocks import Blocks, rows
 from cortext.cli.terminal_text import clean
-from cortext.cli.views.page_render import ConversationPage, PageBlock, rendered
+from cortext.cli.views.conversation_render import ConversationPage, PageBlock, rendered
 
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _TAB = " " * 4
 
 
 class StreamedAnswer(Protocol):
-    """The display of one answer: `write` shows a piece of it, `end` completes it.
+    """The display of one answer that arrives in pieces.
 
-    An answer for which `end` is never called was interrupted.
+    Call `write` for each piece, and `end` after the last piece. Do not call `end` if the answer was
+    interrupted.
     """
 
     def write(self, piece: str) -> None: ...
@@ -36,58 +37,58 @@ class StreamedAnswer(Protocol):
 
 
 def is_screen() -> bool:
-    """Return whether stdout is a terminal that supports cursor movement."""
+    """Return whether stdout is a terminal that can move the cursor."""
     return sys.stdout.isatty() and os.environ.get("TERM", "") not in ("", "dumb")
 
 
 @contextmanager
 def showing(who: str) -> Generator[StreamedAnswer]:
-    """Return a context manager that displays an answer while it arrives.
+    """Yield the display for an answer, and clean up when the `with` block ends.
 
-    On a terminal a spinner with the name `who` moves until the first text arrives. Keys that the
-    user types meanwhile stay hidden until the next prompt.
+    On a terminal, show a spinner with the name `who` until the first text arrives. Hide the keys
+    that the user types during the answer; the next prompt shows them.
     """
     if not is_screen():
-        answer = _Verbatim(cleaned=sys.stdout.isatty())
+        answer = _PlainDisplay(cleaned=sys.stdout.isatty())
         try:
             yield answer
         finally:
             answer.close()
         return
-    shown = _Screen(who, render=not os.environ.get("NO_COLOR"))
-    with _without_echo():
+    display = _ScreenDisplay(who, render=not os.environ.get("NO_COLOR"))
+    with _hide_typed_keys():
         try:
-            yield shown
+            yield display
         finally:
-            shown.close()
+            display.close()
 
 
-class _Verbatim:
-    """The display without cursor movement: the text of the answer, and a newline at its end.
+class _PlainDisplay:
+    """A display that only prints the text of an answer, and a newline at its end if it has none.
 
-    With `cleaned`, control characters are removed.
+    With `cleaned`, remove control characters.
     """
 
     def __init__(self, *, cleaned: bool) -> None:
         self._cleaned = cleaned
-        self._last = "\n"
+        self._last_character = "\n"
 
     def write(self, piece: str) -> None:
         if piece:
-            _out(clean(piece) if self._cleaned else piece)
-            self._last = piece[-1]
+            _write(clean(piece) if self._cleaned else piece)
+            self._last_character = piece[-1]
 
     def end(self) -> None:
         self.close()
 
     def close(self) -> None:
-        if self._last != "\n":
-            _out("\n")
-            self._last = "\n"
+        if self._last_character != "\n":
+            _write("\n")
+            self._last_character = "\n"
 
 
-class _Screen:
-    """The display on a terminal, with a spinner. With `render`, markdown is rendered."""
+class _ScreenDisplay:
+    """A display for a terminal, with a spinner. With `render`, it renders the markdown."""
 
     def __init__(self, who: str, *, render: bool) -> None:
         self._spinner = _Spinner(clean(who, lines=False))
@@ -95,14 +96,14 @@ class _Screen:
         self._blocks = Blocks()
         self._block = ""
         self._size = screen_size()
-        self._tall = False
+        self._is_tall = False
         """Whether the current block of markdown is longer than the screen."""
-        self._held = self._last = ""
+        self._pending = self._last_character = ""
 
     def write(self, piece: str) -> None:
-        piece = self._held + piece
-        # A \r may be the first half of \r\n, so it waits for the next piece.
-        self._held = "\r" if piece.endswith("\r") else ""
+        piece = self._pending + piece
+        # A \r at the end may be the first half of \r\n, so keep it for the next piece.
+        self._pending = "\r" if piece.endswith("\r") else ""
         piece = clean(piece.removesuffix("\r").replace("\r\n", "\n")).replace("\t", _TAB)
         if not piece:
             return
@@ -110,50 +111,50 @@ class _Screen:
         for part, ended in self._blocks.feed(piece):
             if ended:
                 self._finish()
-            _out(part)
+            _write(part)
             self._remember(part)
 
     def end(self) -> None:
         self.close()
         self._finish()
-        _out("\n")
+        _write("\n")
 
     def close(self) -> None:
         """Stop the spinner, and move the cursor to the start of a line."""
         self._spinner.stop()
-        if self._last not in ("", "\n"):
-            _out("\n")
+        if self._last_character not in ("", "\n"):
+            _write("\n")
             self._remember("\n")
 
     def _remember(self, part: str) -> None:
-        self._last = part[-1]
-        if not self._tall:
+        self._last_character = part[-1]
+        if not self._is_tall:
             self._block += part
             columns, lines = self._size
-            self._tall = len(self._block) > columns * lines
+            self._is_tall = len(self._block) > columns * lines
 
     def _finish(self) -> None:
-        """Replace the finished raw block on the screen by its rendered form.
+        """Replace the raw text of the finished markdown block on the screen by its rendered form.
 
-        Keep the raw block if part of it scrolled off the screen, or if the terminal was resized.
+        Keep the raw text if a part of it scrolled off the screen, or if the terminal was resized.
         """
-        block, size, tall = self._block, self._size, self._tall
-        self._block, self._size, self._tall = "", screen_size(), False
+        block, size, tall = self._block, self._size, self._is_tall
+        self._block, self._size, self._is_tall = "", screen_size(), False
         if tall or not (self._render and block.strip()) or size != self._size:
             return
         columns, lines = size
-        taken = rows(block, columns)
-        if taken is None or taken >= lines:
+        used = rows(block, columns)
+        if used is None or used >= lines:
             return
-        drawn = _rendered(block.strip("\n"), columns)
+        drawn = _render_markdown(block.strip("\n"), columns)
         if drawn:
             before = "\n" if block.startswith("\n") else ""
             after = "\n\n" if block.endswith("\n\n") else "\n"
-            _out(f"\x1b[{taken}A\r\x1b[J{before}{drawn}{after}")
+            _write(f"\x1b[{used}A\r\x1b[J{before}{drawn}{after}")
 
 
 class _Spinner:
-    """An animated character and a name, on a line of their own, until `stop` is called."""
+    """An animated line with a moving character and a name. It disappears when `stop` is called."""
 
     def __init__(self, who: str) -> None:
         self._stopped = threading.Event()
@@ -163,10 +164,10 @@ class _Spinner:
     def _spin(self, who: str) -> None:
         number = 0
         while not self._stopped.wait(0.1):
-            _out(f"\r{_FRAMES[number % len(_FRAMES)]} {who}")
+            _write(f"\r{_FRAMES[number % len(_FRAMES)]} {who}")
             number += 1
         if number:
-            _out("\r\x1b[K")
+            _write("\r\x1b[K")
 
     def stop(self) -> None:
         if not self._stopped.is_set():
@@ -174,7 +175,7 @@ class _Spinner:
             self._thread.join()
 
 
-def _rendered(text: str, columns: int) -> str:
+def _render_markdown(text: str, columns: int) -> str:
     parts = rendered(
         ConversationPage("", (), [PageBlock("", "assistant", text, markdown=True)]),
         width=columns,
@@ -192,17 +193,18 @@ def screen_size() -> tuple[int, int]:
         return 80, 24
 
 
-def _out(text: str) -> None:
+def _write(text: str) -> None:
     encoding = sys.stdout.encoding
     sys.stdout.write(text.encode(encoding, "replace").decode(encoding))
     sys.stdout.flush()
 
 
 @contextmanager
-def _without_echo() -> Generator[None]:
-    """Hide the keys that the user types while an answer is shown.
+def _hide_typed_keys() -> Generator[None]:
+    """Hide the keys that the user types during the `with` block.
 
-    The terminal is set to read single keys: in line mode it would lose Ctrl+D and text beyond 4 KB.
+    Switch the terminal from line mode to single keys. In line mode, the terminal would lose Ctrl+D,
+    and all typed text after the first 4 KB.
     """
     if not sys.stdin.isatty():
         yield
@@ -210,7 +212,7 @@ def _without_echo() -> Generator[None]:
     import termios
 
     fd = sys.stdin.fileno()
-    before = termios.tcgetattr(fd)
+    saved = termios.tcgetattr(fd)
     quiet = termios.tcgetattr(fd)
     quiet[0] &= ~termios.ICRNL
     quiet[3] &= ~(termios.ECHO | termios.ICANON)
@@ -218,4 +220,4 @@ def _without_echo() -> Generator[None]:
     try:
         yield
     finally:
-        termios.tcsetattr(fd, termios.TCSANOW, before)
+        termios.tcsetattr(fd, termios.TCSANOW, saved)

@@ -1,4 +1,4 @@
-"""Handling of SIGTERM and SIGHUP in the REPL: at once during a turn, but never during a save."""
+"""Handle SIGTERM and SIGHUP in the REPL: end a turn at once, but wait until a save is complete."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Any, Self
 
-_ENDING = (signal.SIGTERM, signal.SIGHUP)
+_END_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 
 
-class Ended(BaseException):
-    """The exception for a signal that ends the process; `number` is the signal.
+class EndSignal(BaseException):
+    """Raised when a signal ends the REPL. `number` is the number of the signal.
 
     It is not a subclass of Exception, so that no `except Exception` stops it.
     """
@@ -23,24 +23,25 @@ class Ended(BaseException):
 
 
 class Signals:
-    """A context manager that raises `Ended` on the first SIGTERM or SIGHUP.
+    """A context manager that raises `EndSignal` on the first SIGTERM or SIGHUP.
 
-    An editable prompt has its own event loop, in which a signal handler must not raise. Such a
-    prompt sets `tell`, which gets the `Ended` and must raise it in that loop.
+    If `tell` is set, it is called with the exception instead. The editable prompt sets it, because
+    a signal handler must not raise while the prompt's own event loop runs. `ended` is the raised
+    exception, or None.
     """
 
     def __init__(self) -> None:
-        self.tell: Callable[[Ended], None] | None = None
-        self._before: dict[int, Any] = {}
-        self._held = False
-        self._came: BaseException | None = None
-        self.ended: Ended | None = None
+        self.tell: Callable[[EndSignal], None] | None = None
+        self._previous_handlers: dict[int, Any] = {}
+        self._is_held = False
+        self._delayed: BaseException | None = None
+        self.ended: EndSignal | None = None
 
     def __enter__(self) -> Self:
-        for number in _ENDING:
-            # nohup ignores SIGHUP on purpose.
+        for number in _END_SIGNALS:
+            # Keep ignoring a signal that the parent ignores on purpose, such as SIGHUP with nohup.
             if signal.getsignal(number) is not signal.SIG_IGN:
-                self._before[number] = signal.signal(number, self._end)
+                self._previous_handlers[number] = signal.signal(number, self._end)
         return self
 
     def __exit__(
@@ -49,42 +50,42 @@ class Signals:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        for number, handler in self._before.items():
+        for number, handler in self._previous_handlers.items():
             signal.signal(number, handler)
 
     def _end(self, number: int, frame: FrameType | None) -> None:
         if self.ended is None:
-            self.ended = Ended(number)
+            self.ended = EndSignal(number)
             self._raise(self.ended)
 
     def _raise(self, error: BaseException) -> None:
-        if self._held:
-            self._came = self._came or error
-        elif self.tell is not None and isinstance(error, Ended):
+        if self._is_held:
+            self._delayed = self._delayed or error
+        elif self.tell is not None and isinstance(error, EndSignal):
             self.tell(error)
         else:
             raise error
 
     @contextmanager
     def hold(self, *, interrupts: bool = True) -> Generator[None]:
-        """Delay SIGTERM, SIGHUP and Ctrl+C during the block, and raise them at its end.
+        """Delay SIGTERM, SIGHUP and Ctrl+C during the `with` block, and raise them at its end.
 
-        With `interrupts=False` a Ctrl+C is dropped instead, because the block completes the work
-        that it would stop.
+        With `interrupts=False`, ignore Ctrl+C during the block. Use this for the last step of some
+        work: at the end of the block, there is nothing left to interrupt.
         """
 
         def interrupt(number: int, frame: FrameType | None) -> None:
             self._raise(KeyboardInterrupt())
 
-        self._held = True
-        before = signal.signal(signal.SIGINT, interrupt)
+        self._is_held = True
+        previous = signal.signal(signal.SIGINT, interrupt)
         try:
             yield
         finally:
-            signal.signal(signal.SIGINT, before)
-            self._held = False
-            came, self._came = self._came, None
-            if isinstance(came, Ended):
-                raise came  # also after an error, because a signal is raised only once
-        if came is not None and interrupts:
-            raise came
+            signal.signal(signal.SIGINT, previous)
+            self._is_held = False
+            delayed, self._delayed = self._delayed, None
+            if isinstance(delayed, EndSignal):
+                raise delayed  # even after another error, because a signal is raised only once
+        if delayed is not None and interrupts:
+            raise delayed

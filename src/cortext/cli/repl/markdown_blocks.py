@@ -1,4 +1,4 @@
-"""Splitting markdown that arrives in pieces into blocks, and counting terminal rows."""
+"""Find the blocks of markdown that arrives in pieces, and count the rows that a text needs."""
 
 from __future__ import annotations
 
@@ -8,101 +8,103 @@ from collections.abc import Iterator
 
 _FENCE = re.compile(r"( *)(`{3,}|~{3,})(.*)")
 _ITEM = re.compile(r" {0,3}([-*+]|\d{1,9}[.)])(\s|$)")
-_PARTS = re.compile(r"[^\n]*\n|[^\n]+")
-_TOLD_BY = 200
-"""How many characters of a line are needed to recognise a fence or a list item."""
+_LINES = re.compile(r"[^\n]*\n|[^\n]+")
+_MAX_LINE_START = 200
+"""The number of characters of a line that are enough to recognise a code fence or a list item."""
 _ITEM_STARTS = "-*+0123456789"
 
 
 class Blocks:
-    """A splitter that finds the ends of blocks in markdown that arrives in pieces.
+    """A parser that finds where blocks end in markdown that arrives in pieces.
 
-    A paragraph ends where text follows a blank line. A code fence ends with its closing line. A
-    list ends where a line after a blank line is neither indented nor a list item.
+    A block is a paragraph, a list or a code block. A paragraph ends at a blank line. A code block
+    ends at its closing fence. A list ends at a blank line if the next line is neither indented nor
+    a list item.
     """
 
     def __init__(self) -> None:
         self._line = ""
-        self._begin()
+        self._start_block()
 
-    def _begin(self) -> None:
-        self._any = self._blank = self._listed = False
+    def _start_block(self) -> None:
+        self._has_text = self._may_end = self._is_list = False
         self._fence = ""
 
     def feed(self, piece: str) -> Iterator[tuple[str, bool]]:
-        """Split the next piece of the markdown into lines, and yield these.
+        """Split the next piece of the markdown into lines.
 
-        Each line comes with a flag that tells whether a block ended right before it. The last line
-        may be incomplete.
+        Yield pairs of a line and a flag. The flag is True if a block ended just before the line.
+        The last line may be incomplete.
         """
-        for part in _PARTS.findall(piece):
+        for part in _LINES.findall(piece):
             ended = not self._line and self._ends_before(part[0])
             if ended:
-                self._begin()
+                self._start_block()
             yield part, ended
-            if len(self._line) < _TOLD_BY:
+            if len(self._line) < _MAX_LINE_START:
                 self._line += part
             if part.endswith("\n"):
-                self._take(self._line.rstrip("\n"))
+                self._process_line(self._line.rstrip("\n"))
                 self._line = ""
 
     def _ends_before(self, first: str) -> bool:
-        if not self._blank or self._fence or first.isspace():
+        if not self._may_end or self._fence or first.isspace():
             return False
-        return not (self._listed and first in _ITEM_STARTS)
+        return not (self._is_list and first in _ITEM_STARTS)
 
-    def _take(self, line: str) -> None:
+    def _process_line(self, line: str) -> None:
         fence = _FENCE.fullmatch(line)
         if self._fence:
-            if fence and _closes(self._fence, fence[2], fence[3]):
-                self._fence, self._blank = "", True
-        elif fence and (len(fence[1]) < 4 or self._listed):
-            self._fence, self._any = fence[2], True
+            if fence and _is_closing_fence(self._fence, fence[2], fence[3]):
+                self._fence, self._may_end = "", True
+        elif fence and (len(fence[1]) < 4 or self._is_list):
+            self._fence, self._has_text = fence[2], True
         elif line.strip():
-            self._listed = self._listed or (not self._any and _ITEM.match(line) is not None)
-            self._any, self._blank = True, False
+            self._is_list = self._is_list or (not self._has_text and _ITEM.match(line) is not None)
+            self._has_text, self._may_end = True, False
         else:
-            self._blank = self._any
+            self._may_end = self._has_text
 
 
-def _closes(opened: str, found: str, rest: str) -> bool:
-    return found[0] == opened[0] and len(found) >= len(opened) and not rest.strip()
+def _is_closing_fence(opened: str, fence: str, rest: str) -> bool:
+    return fence[0] == opened[0] and len(fence) >= len(opened) and not rest.strip()
 
 
 def rows(text: str, width: int) -> int | None:
-    """Return how many rows of a terminal a text needs.
+    """Return how many rows a text needs in a terminal of `width` columns.
 
-    Every line must end with a newline. Return None if the text has a character for which terminals
-    use different widths.
+    Every line of the text must end with a newline. Return None if the number is uncertain, because
+    the text has a character that is not equally wide in all terminals.
     """
-    found = 0
+    count = 0
     for line in text.split("\n")[:-1]:
-        taken = _line_rows(line, width)
-        if taken is None:
+        line_count = _line_rows(line, width)
+        if line_count is None:
             return None
-        found += taken
-    return found
+        count += line_count
+    return count
 
 
 def _line_rows(line: str, width: int) -> int | None:
     if line.isascii():
         return max(1, -(-len(line) // width))
 
-    found, column = 1, 0
+    count, column = 1, 0
     for character in line:
-        if _is_disputed(character, unicodedata.category(character)):
+        if _has_unclear_width(character, unicodedata.category(character)):
             return None
         size = 2 if unicodedata.east_asian_width(character) in "WF" else 1
         if column + size > width:
-            found, column = found + 1, 0
+            count, column = count + 1, 0
         column += size
-    return found
+    return count
 
 
-def _is_disputed(character: str, category: str) -> bool:
-    """Return whether terminals show a character with different widths.
+def _has_unclear_width(character: str, category: str) -> bool:
+    """Return whether a character is not equally wide in all terminals.
 
-    Some terminals combine such a character with its neighbours.
+    Some terminals combine such a character with its neighbours, and others do not. `category` is
+    its Unicode category.
     """
     if category in ("Mn", "Me", "Mc", "Cf", "Co"):
         return True

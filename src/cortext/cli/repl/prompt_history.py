@@ -1,6 +1,6 @@
-"""The input history of the REPL, for the arrow keys: a file with one JSON string per line.
+"""The history of typed texts, which the arrow keys bring back in the REPL.
 
-All sessions share the file.
+All sessions share one history file, which has one JSON string per line.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from cortext.features.errors_log import write_error
 from cortext.model import json_codec
 
 # O_NONBLOCK: do not hang if the path is a pipe instead of a file.
-_OPEN = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_PATIENCE = 1.0
-_LATEST = 1000
-_LONGEST = 20_000
+_OPEN_FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_LOCK_TIMEOUT = 1.0
+_MAX_TEXTS = 1000
+_MAX_CHARACTERS = 20_000
 _MOST_BYTES = 4 << 20
 _KEPT_BYTES = 1 << 20
 
@@ -35,27 +35,27 @@ def latest() -> list[str]:
     Skip unreadable lines. If the file cannot be read, log the error and return an empty list.
     """
     try:
-        lines = read_last_lines(history_file(), _LATEST)[0].split(b"\n")
+        lines = read_last_lines(history_file(), _MAX_TEXTS)[0].split(b"\n")
     except FileNotFoundError:
         return []
     except OSError as error:
         _log(error)
         return []
-    found = [_decoded(line) for line in reversed(lines) if line]
-    return [text for text in found if text]
+    texts = [_decode(line) for line in reversed(lines) if line]
+    return [text for text in texts if text]
 
 
 def add(text: str) -> None:
-    """Append a text that the user typed to the history.
+    """Append a typed text to the history file, unless it is longer than `_MAX_CHARACTERS`.
 
-    A failure is only logged, so that the message is sent anyway. Very long texts are not added.
+    An error is only logged, so that the text can still be sent to the agent.
     """
-    if len(text) > _LONGEST:
+    if len(text) > _MAX_CHARACTERS:
         return
     path = history_file()
     try:
         make_private_dir(os.path.dirname(path))
-        with FileLock(f"{path}.lock", guards=path, wait=_PATIENCE):
+        with FileLock(f"{path}.lock", guards=path, wait=_LOCK_TIMEOUT):
             _shorten(path)
             _append(path, json_codec.encode(text) + b"\n")
     except OSError as error:
@@ -73,7 +73,7 @@ def _shorten(path: str) -> None:
 
 
 def _append(path: str, line: bytes) -> None:
-    fd = os.open(path, _OPEN, 0o600)
+    fd = os.open(path, _OPEN_FLAGS, 0o600)
     try:
         if not stat.S_ISREG(os.fstat(fd).st_mode):
             raise OSError(f"{path} is not a file")
@@ -82,7 +82,7 @@ def _append(path: str, line: bytes) -> None:
         os.close(fd)
 
 
-def _decoded(line: bytes) -> str:
+def _decode(line: bytes) -> str:
     try:
         text = json_codec.decode(line)
     except ValueError:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from cortext.cli.repl import prompt_history
 from cortext.cli.repl.answer_output import is_screen, screen_size
-from cortext.cli.repl.end_signals import Ended
+from cortext.cli.repl.end_signals import EndSignal
 from cortext.cli.repl.repl_state import Repl
 from cortext.cli.terminal_text import clean
-from cortext.features.spawn.agents import find_agents
+from cortext.features.spawn.agent_definitions import find_agents
 
 if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
@@ -25,14 +25,15 @@ if TYPE_CHECKING:
 
 FILES = ("/save", "/save!", "/export", "/export!", "/import")
 """The slash commands whose argument is a file name, which may contain spaces."""
-_MOST = 200
+_MAX_FILES = 200
 
 
 class Reader(Protocol):
     def read(self, name: str) -> str | None:
-        """Return the user's next message to the agent `name`, or None at the end of the input.
+        """Read and return the user's next message, or return None at the end of the input.
 
-        Raises KeyboardInterrupt if the user presses Ctrl+C.
+        `name` is the agent's name, which the prompt shows. Raises KeyboardInterrupt if the user
+        presses Ctrl+C.
         """
         ...
 
@@ -43,17 +44,20 @@ def open_reader(repl: Repl, commands: Iterable[str]) -> Reader:
     `commands` are the names that the Tab key completes.
     """
     if sys.stdin.isatty() and is_screen():
-        return _Typed(repl, commands)
+        return _EditablePrompt(repl, commands)
     return _PlainInput()
 
 
 def goes_on(text: str) -> bool:
-    """Return whether the text continues on the next line: it ends with an unescaped backslash."""
+    """Return whether a typed text ends with an unescaped backslash.
+
+    The message then continues on the next line.
+    """
     return (len(text) - len(text.rstrip("\\"))) % 2 == 1
 
 
 class _PlainInput:
-    """A reader of plain lines, for scripts and for terminals without cursor movement."""
+    """A reader of plain lines, for scripts and for terminals that cannot move the cursor."""
 
     def read(self, name: str) -> str | None:
         lines: list[str] = []
@@ -70,10 +74,11 @@ class _PlainInput:
             lines.append(line[:-1])
 
 
-class _Typed:
-    """A reader with an editable prompt, for a terminal. prompt_toolkit runs its own event loop.
+class _EditablePrompt:
+    """A reader with an editable prompt, for a terminal.
 
-    Signals are passed to that loop, so that prompt_toolkit restores the terminal.
+    prompt_toolkit runs its own event loop. A signal such as SIGTERM raises its exception inside
+    that loop, so that prompt_toolkit can restore the terminal.
     """
 
     def __init__(self, repl: Repl, commands: Iterable[str]) -> None:
@@ -83,16 +88,16 @@ class _Typed:
     def read(self, name: str) -> str | None:
         signals, app = self._repl.signals, self._prompt.app
 
-        def leave(error: Ended) -> None:
+        def exit_prompt(error: EndSignal) -> None:
             if app.is_running and not app.is_done:
                 app.exit(exception=error)
 
-        def end(error: Ended) -> None:
+        def raise_in_loop(error: EndSignal) -> None:
             if app.loop is None or not app.is_running:
                 raise error
-            app.loop.call_soon_threadsafe(leave, error)
+            app.loop.call_soon_threadsafe(exit_prompt, error)
 
-        signals.tell = end
+        signals.tell = raise_in_loop
         try:
             text = self._prompt.prompt(_prompt_text(name))
         except EOFError:
@@ -129,9 +134,10 @@ def _prompt_session(repl: Repl, commands: list[str]) -> PromptSession[str]:
 
 
 def _output() -> Output:
-    """Return an output for the prompt that never asks the terminal for the cursor position.
+    """Return an output for prompt_toolkit that never asks the terminal for the cursor position.
 
-    A late reply of the terminal would look like typed text, and a missing reply would take seconds.
+    A late reply of the terminal would look like typed text. Without a reply, the prompt would wait
+    for seconds.
     """
     from prompt_toolkit.data_structures import Size
     from prompt_toolkit.output.vt100 import Vt100_Output
@@ -163,29 +169,29 @@ def _keys() -> KeyBindings:
     def newline(event: KeyPressEvent) -> None:
         event.current_buffer.insert_text("\n")
 
-    def pass_over(event: KeyPressEvent) -> None:
-        """Ignore mouse events, on which prompt_toolkit would fail.
+    def ignore_mouse(event: KeyPressEvent) -> None:
+        """Ignore a mouse event, because prompt_toolkit would fail on it.
 
-        The prompt uses no mouse: such an event comes from a colour code in a pasted text.
+        The prompt uses no mouse, but a colour code in pasted text looks like a mouse event.
         """
 
     keys.add("enter", filter=has_focus(DEFAULT_BUFFER))(enter)
     keys.add("escape", "enter", filter=has_focus(DEFAULT_BUFFER))(newline)
-    keys.add(Keys.Vt100MouseEvent)(pass_over)
+    keys.add(Keys.Vt100MouseEvent)(ignore_mouse)
     return keys
 
 
 def _history() -> Any:
     from prompt_toolkit.history import History
 
-    class OfAllSessions(History):
+    class SharedHistory(History):
         def load_history_strings(self) -> Iterable[str]:
             return prompt_history.latest()
 
         def store_string(self, string: str) -> None:
             prompt_history.add(string)
 
-    return OfAllSessions()
+    return SharedHistory()
 
 
 def _completer(repl: Repl, commands: list[str]) -> Any:
@@ -195,7 +201,7 @@ def _completer(repl: Repl, commands: list[str]) -> Any:
     def agents() -> Iterable[str]:
         return find_agents(repl.cwd)
 
-    class Ours(Completer):
+    class ReplCompleter(Completer):
         def get_completions(
             self, document: Document, complete_event: CompleteEvent
         ) -> Iterable[Completion]:
@@ -203,7 +209,7 @@ def _completer(repl: Repl, commands: list[str]) -> Any:
             for text, size in complete(before, commands=commands, agents=agents, cwd=repl.cwd):
                 yield Completion(text, start_position=-size)
 
-    return Ours()
+    return ReplCompleter()
 
 
 def complete(
@@ -211,14 +217,15 @@ def complete(
 ) -> list[tuple[str, int]]:
     """Return the possible completions of the typed text, for the Tab key.
 
-    They are slash commands, names of agents, or paths below `cwd`. Each has the number of typed
-    characters that it replaces.
+    A completion is a slash command, the name of an agent, or a path relative to `cwd`. Each is
+    returned with the number of typed characters that it replaces. `agents` returns the names of all
+    agents.
     """
     name, space, rest = text.partition(" ")
     if text.startswith("/") and not space:
-        found = [each for each in commands if each.startswith(text)]
-        if found:
-            return [(each, len(text)) for each in found]
+        matches = [each for each in commands if each.startswith(text)]
+        if matches:
+            return [(each, len(text)) for each in matches]
     if name == "/agent" and space:
         return [(each, len(rest)) for each in sorted(agents()) if each.startswith(rest)]
     word = rest if name in FILES and space else text.rpartition(" ")[2].rpartition("\n")[2]
@@ -228,15 +235,15 @@ def complete(
 
 
 def _files(word: str, cwd: str) -> list[str]:
-    """Return the paths that start with `word`.
+    """Return the paths that start with `word`, relative to `cwd`.
 
-    Hidden files are included only if a dot was typed.
+    Hidden files are included only if the typed file name starts with a dot.
     """
     folder, name = os.path.split(word)
     start = word[: len(word) - len(name)]
     try:
         with os.scandir(os.path.join(cwd, os.path.expanduser(folder))) as entries:
-            found = [
+            names = [
                 f"{start}{entry.name}{'/' if entry.is_dir() else ''}"
                 for entry in entries
                 if entry.name.startswith(name)
@@ -245,4 +252,4 @@ def _files(word: str, cwd: str) -> list[str]:
             ]
     except OSError:
         return []  # the folder does not exist
-    return sorted(found)[:_MOST]
+    return sorted(names)[:_MAX_FILES]

@@ -5,36 +5,39 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+
+import msgspec
 
 from cortext.catalog.row import ConversationRow
-from cortext.cli.repl import conversation_files
+from cortext.cli.repl import repl_file_commands
 from cortext.cli.repl.agent_turn import ask_again
 from cortext.cli.repl.answer_output import screen_size
-from cortext.cli.repl.repl_state import Repl, has_person, tell
-from cortext.cli.terminal_text import cells, clean, fit, local, show, to_edge
+from cortext.cli.repl.repl_state import Repl, is_interactive, tell
+from cortext.cli.terminal_text import cells, clean, cut_to_terminal, fit, local, show
 from cortext.cli.views.bar_chart import bar, can_draw, counted
 from cortext.clock import ago
 from cortext.errors import CortextError
-from cortext.features.spawn.agents import Agent, agent_of, find_agents, get_agent
+from cortext.features.spawn.agent_definitions import Agent, agent_of, find_agents, get_agent
+from cortext.features.spawn.find_spawned import find_spawned
 from cortext.features.spawn.run_agent import Runner, choose_runner
-from cortext.features.spawn.spawn_list import find_spawned, list_spawned
-from cortext.features.spawn.spawn_sessions import Spawned
+from cortext.features.spawn.spawn_list import list_spawned
+from cortext.features.spawn.spawn_sessions import SpawnSession
 from cortext.model.message import SessionMessage
 
-_WORD = re.compile(r"/(\?|[A-Za-z][A-Za-z0-9_-]*!?)(?:\s+(.*))?", re.DOTALL)
-_HISTORY = 10
-_LISTED = 10
-_MOST_LINES = 12
-_BAR = 30
-_SAME = {"quit": "exit", "q": "exit", "?": "help"}
-"""Other names of slash commands, each with the name in `COMMANDS`."""
+_COMMAND = re.compile(r"/(\?|[A-Za-z][A-Za-z0-9_-]*!?)(?:\s+(.*))?", re.DOTALL)
+_DEFAULT_TURNS = 10
+_MAX_LISTED = 10
+_MAX_ROWS = 12
+_BAR_WIDTH = 30
+_ALIASES = {"quit": "exit", "q": "exit", "?": "help"}
+"""Alternative names of slash commands. Each value is the name in `COMMANDS`."""
 
 
-class ReplCommand(NamedTuple):
+class ReplCommand(msgspec.Struct, frozen=True):
     """A slash command of the REPL.
 
-    `given` is its argument as `/help` shows it, or "" if the command takes none. `run` gets the
+    `given` is a name for the argument of the command, such as `FILE`. `/help` shows this name. The
+    name is "" if the command takes no argument. `help` is the help text. `run` is called with the
     REPL and the typed argument.
     """
 
@@ -44,21 +47,24 @@ class ReplCommand(NamedTuple):
 
 
 def is_command(text: str) -> bool:
-    """Return whether a typed text has the form of a slash command, which need not exist.
+    """Return whether a typed text looks like a slash command, known or unknown.
 
-    A path such as /usr/bin does not have that form.
+    A path such as /usr/bin does not look like a slash command.
     """
-    return _WORD.fullmatch(text.strip()) is not None
+    return _COMMAND.fullmatch(text.strip()) is not None
 
 
 def as_text(text: str) -> str:
-    """Remove the extra slash of a message that starts like a command: `//help` becomes `/help`."""
+    """Return the message to send for a typed text: `//help` becomes `/help`.
+
+    The user types two slashes to send a text that looks like a slash command.
+    """
     start = len(text) - len(text.lstrip())
     shorter = text[:start] + text[start + 1 :]
     return shorter if text[start : start + 2] == "//" and is_command(shorter) else text
 
 
-def typed_names() -> list[str]:
+def visible_command_names() -> list[str]:
     """Return the command names that `/help` shows and the Tab key completes.
 
     Names that end with `!` are left out.
@@ -67,40 +73,40 @@ def typed_names() -> list[str]:
 
 
 def run_command(repl: Repl, text: str) -> None:
-    """Run the slash command of a typed line for which `is_command` is true.
+    """Run the slash command in `text`, the typed line.
 
-    An unknown command prints a hint and sets `repl.failed`. Raises CortextError for wrong
-    arguments.
+    If the command is unknown, print a hint and set `repl.failed`. Raises CortextError if the
+    argument is wrong.
     """
-    found = _WORD.fullmatch(text)
-    name, given = (found[1], (found[2] or "").strip()) if found else ("", "")
+    match = _COMMAND.fullmatch(text)
+    name, given = (match[1], (match[2] or "").strip()) if match else ("", "")
     name = name.lower()
-    command = COMMANDS.get(_SAME.get(name, name))
+    command = COMMANDS.get(_ALIASES.get(name, name))
     if command is None:
         tell(f"Unknown command: /{name}")
-        tell(f"hint: {_nearest(name)}/help lists them")
+        tell(f"hint: {_suggest(name)}/help lists the commands")
         repl.failed = True
         return
     if given and not command.given:
-        raise CortextError(f"/{name} takes nothing after it")
-    if name.endswith("!") and not has_person():
+        raise CortextError(f"/{name} takes no argument")
+    if name.endswith("!") and not is_interactive():
         # Piped input is often not written by the user, so it must not overwrite files.
         raise CortextError(
-            f"/{name} works at a terminal only", hint=f"/{name[:-1]} FILE writes a new file"
+            f"/{name} works only in a terminal", hint=f"/{name[:-1]} FILE writes a new file"
         )
     command.run(repl, given)
 
 
-def _nearest(name: str) -> str:
+def _suggest(name: str) -> str:
     from difflib import get_close_matches
 
     return "".join(f"did you mean /{each}? " for each in get_close_matches(name, COMMANDS, n=1))
 
 
 def banner(repl: Repl) -> None:
-    """Print the session, agent and tool that are open.
+    """Print the agent, the session and the tool when the REPL opens a session.
 
-    On a terminal, also print the last two turns and how to get help.
+    On a terminal, also print the last two messages and how to get help.
     """
     session = repl.session
     if session.was == "completed":
@@ -110,18 +116,18 @@ def banner(repl: Repl) -> None:
     repl.tell_notes()
     for note in repl.runner.notes(repl.cwd):
         tell(f"note: {note}")
-    if has_person():
+    if is_interactive():
         _show_turns(repl, session.last(2))
-        tell("/help lists the commands; /exit or Ctrl+D ends")
+        tell("/help lists the commands; /exit or Ctrl+D leaves")
 
 
 def _help(repl: Repl, given: str) -> None:
-    for name in typed_names():
+    for name in visible_command_names():
         command = COMMANDS[name]
         show(f"  {f'/{name} {command.given}':<18}{command.help}")
-    show("\nA line that ends in a backslash goes on in the next, and so does Alt+Enter.")
-    show("Ctrl+C stops the agent; /save! and /export! write over a file that is there.")
-    show("A message that looks like a command has a slash more: //help sends /help.")
+    show("\nTo write several lines, end a line with a backslash or press Alt+Enter.")
+    show("Ctrl+C stops the agent. /save! and /export! overwrite an existing file.")
+    show("To send a message that starts with a slash, type two: //help sends /help.")
 
 
 def _exit(repl: Repl, given: str) -> None:
@@ -131,9 +137,9 @@ def _exit(repl: Repl, given: str) -> None:
 def _history(repl: Repl, given: str) -> None:
     if given and not re.fullmatch(r"[1-9][0-9]{0,8}", given):
         raise CortextError(f"not a number: {given}", hint="/history 3 shows the last 3 turns")
-    turns = repl.session.last(int(given or _HISTORY))
+    turns = repl.session.last(int(given or _DEFAULT_TURNS))
     if not turns:
-        tell("nothing was said yet")
+        tell("There are no turns yet.")
     _show_turns(repl, turns)
 
 
@@ -141,68 +147,68 @@ def _show_turns(repl: Repl, turns: Sequence[tuple[int, SessionMessage]]) -> None
     for number, turn in turns:
         who = repl.session.agent if turn.role == "assistant" else turn.role
         show(f"{number}. {clean(who, lines=False)} · {local(turn.timestamp)}")
-        for line in _shortened(clean(turn.content).split("\n")):
+        for line in _shorten(clean(turn.content).split("\n")):
             show(f"   {line}")
 
 
-def _shortened(lines: Sequence[str]) -> Sequence[str]:
-    """Return the lines of a turn, cut after `_MOST_LINES` rows if stdout is a terminal."""
+def _shorten(lines: Sequence[str]) -> Sequence[str]:
+    """Return the lines of a message, cut after `_MAX_ROWS` screen rows if stdout is a terminal."""
     if not sys.stdout.isatty():
         return lines
     width = max(screen_size()[0] - len("   "), 1)
     shown: list[str] = []
-    room = _MOST_LINES
+    room = _MAX_ROWS
     for line in lines:
-        taken = max(1, -(-cells(line) // width))
-        # A last short line takes no more room than the note that replaces it.
-        if taken > room and not (taken == 1 and line is lines[-1]):
+        needed = max(1, -(-cells(line) // width))
+        # The note about the cut needs one row. A short last line can use that row instead.
+        if needed > room and not (needed == 1 and line is lines[-1]):
             if room > 0:
                 shown.append(fit(line, room * width))
-            return [*shown, "… there is more; /save FILE has it all"]
+            return [*shown, "… (cut; /save FILE writes the full text)"]
         shown.append(line)
-        room -= taken
+        room -= needed
     return shown
 
 
 def _clear(repl: Repl, given: str) -> None:
     repl.session.context.clear()
-    tell("The agent gets nothing of what was said so far; the session keeps it.")
+    tell("The agent no longer sees the turns so far. They stay in the session.")
 
 
 def _stats(repl: Repl, given: str) -> None:
     session, context = repl.session, repl.session.context
     blocks = can_draw(sys.stdout.encoding)
     used = min(context.used, context.max_tokens)
-    drawn = bar(used, context.max_tokens, _BAR, blocks=blocks)
+    drawn = bar(used, context.max_tokens, _BAR_WIDTH, blocks=blocks)
     show(f"session   {session.id}")
     show(f"agent     {clean(session.agent, lines=False)} ({repl.runner.name})")
     show(f"turns     {session.count}")
     show(f"tokens    about {session.tokens:,}")
     show(f"context   [{drawn}] {context.percent} % of {context.max_tokens:,} tokens")
     if context.trimmed:
-        show(f"          {context.trimmed} turns are left out of it")
+        show(f"          {context.trimmed} turns do not fit and are left out")
 
 
 def _agent(repl: Repl, given: str) -> None:
     if not given:
         for name, agent in find_agents(repl.cwd).items():
-            show(to_edge(clean(f"  {name:<18}{agent.description}".rstrip())))
+            show(cut_to_terminal(clean(f"  {name:<18}{agent.description}".rstrip())))
         return
     agent = get_agent(given, repl.cwd)
     runner = _runner_for(repl, agent)
     repl.session.set_agent(agent.name)
     repl.agent, repl.runner = agent, runner
-    tell(f"The agent is {agent.name} now, run by {runner.name}.")
+    tell(f"The agent is now {agent.name}, run by {runner.name}.")
     for note in runner.notes(repl.cwd):
         tell(f"note: {note}")
 
 
 def _runner_for(repl: Repl, agent: Agent) -> Runner:
-    """Return the runner, which is the tool or command that answers, for another agent.
+    """Return the runner (the tool or command that answers) for an agent.
 
-    A tool that the user named takes precedence over the agent's tool.
+    If the user named a tool on the command line, use that tool. Otherwise use the agent's tool.
     """
-    return choose_runner(repl.asked_tool, agent, repl.settings)
+    return choose_runner(repl.named_tool, agent, repl.settings)
 
 
 def _title(repl: Repl, given: str) -> None:
@@ -210,16 +216,16 @@ def _title(repl: Repl, given: str) -> None:
         show(clean(repl.session.title, lines=False) or "(no title)")
         return
     repl.session.rename(given)
-    tell(f"The title is: {repl.session.title}")
+    tell(f"Title: {repl.session.title}")
 
 
 def _fork(repl: Repl, given: str) -> None:
-    _settle(repl)
-    before = repl.session
+    _save_pending(repl)
+    original = repl.session
     with repl.signals.hold():
-        repl.session = before.fork()
-        tell(f"Session {repl.session.id} goes on with what was said in {before.id}.")
-        before.close(completed=False)
+        repl.session = original.fork()
+        tell(f"Now in session {repl.session.id}, a copy of {original.id}.")
+        original.close(completed=False)
 
 
 def _retry(repl: Repl, given: str) -> None:
@@ -228,23 +234,23 @@ def _retry(repl: Repl, given: str) -> None:
 
 def _resume(repl: Repl, given: str) -> None:
     if not given:
-        _show_rows(repl, list_spawned()[:_LISTED])
+        _show_rows(repl, list_spawned()[:_MAX_LISTED])
         return
     if re.fullmatch(r"[1-9][0-9]{0,2}", given) and int(given) <= len(repl.listed):
         _reopen(repl, repl.listed[int(given) - 1].key)
         return
-    found, note = find_spawned(given)
+    matches, note = find_spawned(given)
     if note:
         tell(note)
-    if not found:
+    if not matches:
         raise CortextError(
-            f"Session not found: {given}", hint="/resume alone lists the latest, by number"
+            f"Session not found: {given}", hint="/resume without words lists the latest sessions"
         )
-    if len(found) == 1:
-        _reopen(repl, found[0].key)
+    if len(matches) == 1:
+        _reopen(repl, matches[0].key)
         return
-    tell(f"{len(found)} sessions match {given}; /resume NUMBER takes one:")
-    _show_rows(repl, found[: 2 * _LISTED])
+    tell(f"{len(matches)} sessions match {given}. To choose one, type /resume NUMBER:")
+    _show_rows(repl, matches[: 2 * _MAX_LISTED])
 
 
 def _show_rows(repl: Repl, rows: Sequence[ConversationRow]) -> None:
@@ -252,18 +258,18 @@ def _show_rows(repl: Repl, rows: Sequence[ConversationRow]) -> None:
     for number, row in enumerate(rows, 1):
         facts = [row.agent, counted(row.messages, "turn"), ago(row.last_active), row.status]
         if row.key == repl.session.id:
-            facts.insert(0, "this one")
+            facts.insert(0, "open here")
         # The title comes first, because a narrow terminal cuts off the end of the line.
         title = f"{row.title}  " if row.title else ""
-        show(to_edge(clean(f"{number:3}. {row.key}  {title}({', '.join(facts)})")))
+        show(cut_to_terminal(clean(f"{number:3}. {row.key}  {title}({', '.join(facts)})")))
 
 
 def _reopen(repl: Repl, id: str) -> None:
     if id == repl.session.id:
-        raise CortextError(f"{id} is the session that is open here")
-    _settle(repl)
+        raise CortextError(f"session {id} is already open here")
+    _save_pending(repl)
     with repl.signals.hold():
-        session = Spawned.reopen(id, max_tokens=repl.settings.max_tokens)
+        session = SpawnSession.reopen(id, max_tokens=repl.settings.max_tokens)
         try:
             agent, warning = agent_of(session.agent, repl.cwd)
             runner = _runner_for(repl, agent)
@@ -271,43 +277,47 @@ def _reopen(repl: Repl, id: str) -> None:
         except BaseException:
             session.close(completed=session.was == "completed")
             raise
-        before, repl.session = repl.session, session
+        previous, repl.session = repl.session, session
         repl.agent, repl.runner, repl.unanswered = agent, runner, None
         if warning:
             tell(f"warning: {warning}")
         banner(repl)
-        before.close(completed=False)
+        previous.close(completed=False)
 
 
-def _settle(repl: Repl) -> None:
-    """Save pending turns before the REPL changes to another session.
+def _save_pending(repl: Repl) -> None:
+    """Save unsaved turns before the REPL changes to another session.
 
     Raises CortextError if that fails.
     """
     if not repl.save_again():
-        raise CortextError("the session is not saved, and stays open", hint="/save FILE elsewhere")
+        raise CortextError(
+            "the session is not saved, so it stays open", hint="/save FILE writes a copy of it"
+        )
 
 
 COMMANDS = {
-    "help": ReplCommand("", "this list", _help),
-    "exit": ReplCommand("", "save, mark the session as completed, and leave; as Ctrl+D", _exit),
+    "help": ReplCommand("", "list the commands", _help),
+    "exit": ReplCommand("", "save, mark the session as completed, and leave (or Ctrl+D)", _exit),
     "save": ReplCommand(
-        "FILE", "write the conversation: FILE.md, .html, .json, .jsonl", conversation_files.save
+        "FILE",
+        "write the conversation as .md, .html, .json or .jsonl",
+        repl_file_commands.save,
     ),
-    "history": ReplCommand("[N]", f"show the last N turns ({_HISTORY})", _history),
-    "clear": ReplCommand("", "let the agent forget what was said; the session keeps it", _clear),
-    "stats": ReplCommand("", "turns, tokens, and how full the context is", _stats),
-    "agent": ReplCommand("[NAME]", "go on with another agent; without NAME, list them", _agent),
-    "export": ReplCommand("FILE", "copy the session's own file to FILE", conversation_files.export),
+    "history": ReplCommand("[N]", f"show the last N turns (default {_DEFAULT_TURNS})", _history),
+    "clear": ReplCommand("", "start with an empty context; the session keeps all turns", _clear),
+    "stats": ReplCommand("", "show turns, tokens and how full the context is", _stats),
+    "agent": ReplCommand("[NAME]", "switch to another agent; without NAME, list them", _agent),
+    "export": ReplCommand("FILE", "copy the session file to FILE", repl_file_commands.export),
     "import": ReplCommand(
-        "FILE", "add the turns of a file that was saved or exported", conversation_files.take_in
+        "FILE", "add the turns of a saved or exported file", repl_file_commands.import_turns
     ),
-    "title": ReplCommand("[TEXT]", "give the session a title, or show it", _title),
-    "fork": ReplCommand("", "go on in a new session with the same turns", _fork),
-    "retry": ReplCommand("", "ask the last message again, without the last answer", _retry),
+    "title": ReplCommand("[TEXT]", "set the title; without TEXT, show it", _title),
+    "fork": ReplCommand("", "continue in a new session with the same turns", _fork),
+    "retry": ReplCommand("", "send the last message again, without its old answer", _retry),
     "resume": ReplCommand(
-        "[WORDS]", "go on with another session; without WORDS, list them", _resume
+        "[WORDS]", "switch to another session; without WORDS, list them", _resume
     ),
-    "save!": ReplCommand("FILE", "", conversation_files.save_over),
-    "export!": ReplCommand("FILE", "", conversation_files.export_over),
+    "save!": ReplCommand("FILE", "", repl_file_commands.save_overwriting),
+    "export!": ReplCommand("FILE", "", repl_file_commands.export_overwriting),
 }

@@ -6,54 +6,60 @@ from cortext import clock
 from cortext.cli.repl.agent_turn import ask
 from cortext.cli.repl.end_signals import Signals
 from cortext.cli.repl.prompt_input import Reader, open_reader
-from cortext.cli.repl.repl_commands import as_text, banner, is_command, run_command, typed_names
-from cortext.cli.repl.repl_state import Repl, has_person, tell, tell_error
+from cortext.cli.repl.repl_commands import (
+    as_text,
+    banner,
+    is_command,
+    run_command,
+    visible_command_names,
+)
+from cortext.cli.repl.repl_state import Repl, is_interactive, tell, tell_error
 from cortext.cli.terminal_text import spawn
 from cortext.errors import CortextError
 from cortext.features.errors_log import write_error
-from cortext.features.spawn.agents import Agent
+from cortext.features.spawn.agent_definitions import Agent
+from cortext.features.spawn.aurora_settings import SpawnSettings
 from cortext.features.spawn.run_agent import Runner
-from cortext.features.spawn.spawn_sessions import Spawned
-from cortext.features.spawn.spawn_settings import SpawnSettings
+from cortext.features.spawn.spawn_sessions import SpawnSession
 
 _HOW_TO_LEAVE = "/exit or Ctrl+D leaves."
 
 
 def run(
-    session: Spawned,
+    session: SpawnSession,
     runner: Runner,
     agent: Agent,
     settings: SpawnSettings,
     cwd: str,
     tool: str = "",
 ) -> int:
-    """Run the REPL until the user leaves, and return the exit code.
+    """Run the REPL (the interactive prompt) until the user leaves, and return the exit code.
 
-    The session is closed when this function returns or raises. Its status is completed if the user
-    left on purpose, and interrupted otherwise. `tool` is the tool or command that the user named,
-    or "".
+    Close the session in every case. The session gets the status `completed` if the user left on
+    purpose, and the status `interrupted` otherwise. `runner` is the tool or command that answers.
+    `tool` is the tool or command that the user named, or "".
     """
     with Signals() as signals:
         repl = Repl(session, runner, agent, settings, cwd, signals)
-        repl.asked_tool = tool
+        repl.named_tool = tool
         try:
             banner(repl)
-            _talk(repl, open_reader(repl, typed_names()))
+            _loop(repl, open_reader(repl, visible_command_names()))
             with signals.hold(interrupts=False):
-                return _end(repl)
+                return _close_session(repl)
         except BaseException:
-            _break_off(repl)
+            _close_interrupted(repl)
             # A closed terminal causes more errors than the signal; only the signal matters.
             if signals.ended is None:
                 raise
             return 128 + signals.ended.number
 
 
-def _break_off(repl: Repl) -> None:
+def _close_interrupted(repl: Repl) -> None:
     """Close the session after an error or a signal.
 
-    The session is marked as interrupted, unless the user had already left. An error is only logged,
-    because an unclosed session counts as interrupted anyway.
+    Mark it as interrupted, unless the user had already left. If closing fails, only log the error,
+    because a session that was never closed also counts as interrupted.
     """
     try:
         repl.session.close(completed=repl.over and not repl.session.waiting)
@@ -61,41 +67,44 @@ def _break_off(repl: Repl) -> None:
         write_error("aur spawn", error)
 
 
-def _talk(repl: Repl, reader: Reader) -> None:
-    person = has_person()
+def _loop(repl: Repl, reader: Reader) -> None:
+    interactive = is_interactive()
     while not repl.over:
         try:
-            _once(repl, reader)
+            _handle_next_line(repl, reader)
         except KeyboardInterrupt:
-            # A second Ctrl+C came while the first one was reported.
-            if not person:
+            # The user pressed Ctrl+C again while the first Ctrl+C was handled.
+            if not interactive:
                 raise
 
 
-def _once(repl: Repl, reader: Reader) -> None:
-    stopped = _HOW_TO_LEAVE
+def _handle_next_line(repl: Repl, reader: Reader) -> None:
+    interrupt_note = _HOW_TO_LEAVE
     try:
         text = reader.read(repl.session.agent)
         repl.typed_at = clock.now()
-        stopped = "Interrupted. Returning to prompt."
-        _take(repl, text)
+        interrupt_note = "Interrupted. Returning to prompt."
+        _handle_input(repl, text)
         repl.tell_notes()
     except KeyboardInterrupt:
-        if not has_person():
+        if not is_interactive():
             raise
-        tell(stopped)
+        tell(interrupt_note)
     except CortextError as error:
         repl.failed = True
         tell_error(error)
 
 
-def _take(repl: Repl, text: str | None) -> None:
-    """Handle what the user typed: a message or a slash command. None is the end of the input."""
+def _handle_input(repl: Repl, text: str | None) -> None:
+    """Send a typed message to the agent, or run a typed slash command.
+
+    If `text` is None, the input has ended, so end the REPL.
+    """
     if text is None:
         repl.over = True
     elif is_command(text):
         run_command(repl, text.strip())
-    elif has_person() and text.strip() in ("exit", "quit"):
+    elif is_interactive() and text.strip() in ("exit", "quit"):
         tell(_HOW_TO_LEAVE)
     elif text.strip():
         ask(repl, as_text(text))
@@ -107,22 +116,22 @@ def _take(repl: Repl, text: str | None) -> None:
 def _may_leave(repl: Repl) -> bool:
     """Return whether the REPL may end now.
 
-    The REPL may end if all turns are saved. Otherwise the user is warned once, and may leave with
-    the next try.
+    Return True if all turns are saved. Otherwise warn the user and return False. The user's next
+    attempt to leave succeeds.
     """
-    if repl.save_again() or repl.warned or not has_person():
+    if repl.save_again() or repl.warned or not is_interactive():
         return True
     repl.warned = True
-    tell("/save FILE writes the conversation elsewhere; /exit again leaves without saving.")
+    tell("/save FILE writes the conversation to another file. /exit again leaves without saving.")
     return False
 
 
-def _end(repl: Repl) -> int:
-    session, lost = repl.session, bool(repl.session.waiting)
-    session.close(completed=not lost)
+def _close_session(repl: Repl) -> int:
+    session, is_unsaved = repl.session, bool(repl.session.waiting)
+    session.close(completed=not is_unsaved)
     repl.tell_notes()
     tell(f"Session {session.id} is saved in {session.path}")
-    again = f"{spawn()} --resume {session.id}{repl.tool_words}"
-    tell(f"`{again}` goes on with it.")
+    command = f"{spawn()} --resume {session.id}{repl.tool_words}"
+    tell(f"To resume it, run `{command}`.")
     # A person has seen the error at the prompt; a script has only the exit code.
-    return 1 if lost or (repl.failed and not has_person()) else 0
+    return 1 if is_unsaved or (repl.failed and not is_interactive()) else 0

@@ -12,10 +12,10 @@ from cortext.cli.error_output import report
 from cortext.cli.repl.end_signals import Signals
 from cortext.cli.terminal_text import clean, say
 from cortext.errors import CortextError, SessionStorageError
-from cortext.features.spawn.agents import Agent
+from cortext.features.spawn.agent_definitions import Agent
+from cortext.features.spawn.aurora_settings import SpawnSettings
 from cortext.features.spawn.run_agent import Runner
-from cortext.features.spawn.spawn_sessions import Spawned
-from cortext.features.spawn.spawn_settings import SpawnSettings
+from cortext.features.spawn.spawn_sessions import SpawnSession
 
 
 class Repl:
@@ -23,7 +23,7 @@ class Repl:
 
     def __init__(
         self,
-        session: Spawned,
+        session: SpawnSession,
         runner: Runner,
         agent: Agent,
         settings: SpawnSettings,
@@ -37,13 +37,14 @@ class Repl:
         self.cwd = cwd
         self.signals = signals
         self.typed_at: datetime = clock.now()
-        """When Enter was pressed on the current line."""
-        self.asked_tool = ""
+        """The time at which the user entered the current line."""
+        self.named_tool = ""
         """The tool or command that the user named on the command line, or ""."""
         self.unanswered: tuple[str, str] | None = None
-        """The last message without an answer, and the id of the turn that it repeats or ""."""
+        """The last message, if it has no answer yet; None otherwise. The second string is the id of
+        the earlier turn that this message sends again, or ""."""
         self.warned: bool = False
-        """Whether the user was warned that leaving now loses unsaved turns."""
+        """True if the user was warned that leaving now loses unsaved turns."""
         self.failed = False
         self.over = False
         self.listed: list[ConversationRow] = []
@@ -51,8 +52,8 @@ class Repl:
 
     @property
     def tool_words(self) -> str:
-        """The option `--tool` that the user gave, for a printed command line; or ""."""
-        return f" --tool {quote(self.asked_tool)}" if self.asked_tool else ""
+        """The text ` --tool NAME` for a printed command line, or "" if the user named no tool."""
+        return f" --tool {quote(self.named_tool)}" if self.named_tool else ""
 
     def save_again(self) -> bool:
         """Try again to save the turns that could not be saved.
@@ -68,27 +69,30 @@ class Repl:
             self.tell_unsaved(error)
         if self.session.waiting:
             return False
-        tell("What could not be saved before is saved now.")
+        tell("All turns are saved now.")
         self.warned = False
         return True
 
     def tell_unsaved(self, error: SessionStorageError) -> None:
-        """Print the error of a failed save, and how many exchanges are not saved yet."""
+        """Print the error of a failed save, and the number of unsaved exchanges.
+
+        An exchange is a message of the user and its answer.
+        """
         tell_error(error)
         count = sum(turn.role == "user" for turn in self.session.waiting)
         if self.session.waiting:
             what = "exchange is" if count == 1 else "exchanges are"
-            tell(f"{count} {what} not saved; that is tried again with the next one.")
+            tell(f"{count} {what} not saved yet. The next message tries again.")
 
     def tell_notes(self) -> None:
-        """Print the session's notes about its file, and remove them from the session."""
+        """Print the notes that the session collected about its file, and clear them."""
         notes, self.session.notes = self.session.notes, []
         for note in notes:
             tell(f"note: {note}")
 
 
-def has_person() -> bool:
-    """Return whether a user types the input: stdin is a terminal, not a script or a pipe."""
+def is_interactive() -> bool:
+    """Return whether a person types the input: stdin is a terminal, and not a file or a pipe."""
     return sys.stdin.isatty()
 
 
@@ -99,6 +103,6 @@ def tell(text: str) -> None:
 
 
 def tell_error(error: CortextError) -> None:
-    """Print an error and its hint in the same form as every command."""
+    """Print an error and its hint, in the form that all commands use."""
     sys.stdout.flush()
     report(error)

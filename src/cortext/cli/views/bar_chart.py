@@ -1,36 +1,36 @@
-"""Small bar charts of block characters or plain ASCII, and formats of numbers.
+"""Draw small bar charts with block characters or plain ASCII, and format numbers.
 
-The functions only return text. A value above zero always gets a visible mark.
+All functions return text. In a chart, a value above zero always has a visible mark.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-_UP = " ▁▂▃▄▅▆▇█"
-_RIGHT = " ▏▎▍▌▋▊▉█"
+_RISING_BLOCKS = " ▁▂▃▄▅▆▇█"
+_WIDENING_BLOCKS = " ▏▎▍▌▋▊▉█"
 _EIGHTHS = 8
 
 
 def can_draw(encoding: str | None) -> bool:
     """Return whether a text encoding contains the block characters of the charts."""
     try:
-        (_UP + _RIGHT).encode(encoding or "ascii")
+        (_RISING_BLOCKS + _WIDENING_BLOCKS).encode(encoding or "ascii")
     except (LookupError, UnicodeEncodeError):
         return False
     return True
 
 
 def bar(value: float, most: float, width: int, *, blocks: bool = True) -> str:
-    """Return a horizontal bar, padded with spaces to `width`.
+    """Return a horizontal bar for `value`, padded with spaces to `width` columns.
 
-    The value `most` fills the whole width. Without `blocks`, the bar is drawn in ASCII.
+    A value of `most` fills the whole width. Without `blocks`, draw the bar in ASCII.
     """
     eighths = _eighths(value, most, width)
     whole, part = divmod(eighths, _EIGHTHS)
     if not blocks:
         return ("#" * max(whole, int(eighths > 0))).ljust(width)
-    return ("█" * whole + (_RIGHT[part] if part else "")).ljust(width)
+    return ("█" * whole + (_WIDENING_BLOCKS[part] if part else "")).ljust(width)
 
 
 def columns(
@@ -38,8 +38,8 @@ def columns(
 ) -> list[str]:
     """Return a chart with a vertical bar for each value, as lines from top to bottom.
 
-    The highest value fills the height. `wide` and `gap` are the columns of a bar and between two
-    bars.
+    The highest value fills all `height` lines. `wide` is the width of a bar, and `gap` is the space
+    between two bars, both in terminal columns. Without `blocks`, draw in ASCII.
     """
     most = max(values, default=0)
     sizes = [_eighths(value, most, height) for value in values]
@@ -77,5 +77,5 @@ def _eighths(value: float, most: float, size: int) -> int:
 
 def _cell(part: int, blocks: bool) -> str:
     if blocks:
-        return _UP[part]
+        return _RISING_BLOCKS[part]
     return "#" if part >= _EIGHTHS // 2 else "." if part else " "

@@ -1,4 +1,4 @@
-"""Showing long text in a pager such as `less`, one screen at a time."""
+"""Show long text in a pager such as `less`, one screen at a time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ import click
 def can_page() -> bool:
     """Return whether stdout is a terminal and a pager is installed.
 
-    A pager in a relative path is refused, because a workspace of another person may contain it.
+    A pager with a relative path does not count, because it may be a program that another person
+    put into the current folder.
     """
     if not (sys.stdout.isatty() and os.environ.get("TERM") not in (None, "", "dumb")):
         return False
@@ -24,23 +25,40 @@ def can_page() -> bool:
 
 
 def is_long(lines: int) -> bool:
-    """Return whether this many lines do not fit on the screen together with a prompt."""
+    """Return whether this many lines are too many for a screen that also shows a prompt."""
     return lines >= shutil.get_terminal_size().lines
 
 
-def page_through(lines: Iterable[str]) -> None:
-    """Show the lines in the user's pager."""
-    # As git does: keep colours, and do not page text that fits on the screen.
+def page_through(lines: Iterable[str], *, first_line: int = 1) -> None:
+    """Show the lines in the user's pager.
+
+    The pager `less` opens at line number `first_line`, unless all lines fit on the screen.
+    """
+    # Use the options of git: keep colours, and exit at once if the text fits on the screen.
     os.environ.setdefault("LESS", "-FRX")
-    # click itself finds out whether `less` shows colours.
+    if first_line > 1:
+        lines = list(lines)
+        if is_long(sum(line.count("\n") + 1 for line in lines)):
+            _add_pager_argument(f"+{first_line}g")
+    # For `less`, click itself decides whether to send colours.
     colour = None if os.path.basename(_pager()) == "less" else True
-    rest = iter(lines)
-    text = chain([next(rest, "")], (f"\n{line}" for line in rest))
+    remaining = iter(lines)
+    text = chain([next(remaining, "")], (f"\n{line}" for line in remaining))
     click.echo_via_pager(text, color=colour)
 
 
+def _add_pager_argument(argument: str) -> None:
+    """Start the pager with one more argument, if the pager is `less`.
+
+    The variable LESS is not used for this purpose: it may end with an option such as `-P`, and
+    everything after it would belong to the prompt.
+    """
+    if os.path.basename(_pager()) == "less":
+        os.environ["PAGER"] = f"{os.environ.get('PAGER', '').strip() or 'less'} {argument}"
+
+
 def encodable(line: str) -> str:
-    """Return a line in which `?` replaces characters that the terminal's encoding lacks."""
+    """Return a line with `?` for each character that the terminal's encoding lacks."""
     encoding = sys.stdout.encoding or "utf-8"
     return line.encode(encoding, "replace").decode(encoding)
 

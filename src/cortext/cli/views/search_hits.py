@@ -1,6 +1,6 @@
-"""Search hits as `cortext search` prints them, grouped by conversation.
+"""Lay out search hits (matching messages) for `cortext search`, grouped by conversation.
 
-The found words are marked. Below each conversation are the commands that open it.
+The found words are marked. Below the hits of a conversation are the commands that open it.
 """
 
 from __future__ import annotations
@@ -13,109 +13,135 @@ from cortext.catalog.row import ConversationRow
 from cortext.cli.common_options import AGENTS, DOCUMENT
 from cortext.cli.shell_quoting import quoted
 from cortext.cli.terminal_text import cells, clean, fit, local
-from cortext.cli.views.list_view import short as short_path
 from cortext.cli.views.list_view import short_id
 from cortext.clock import from_micros
-from cortext.features.listing.conversation_names import Names, reopens
+from cortext.features.listing.project_names import project_names
+from cortext.features.listing.unique_names import Names, reopens
 from cortext.features.search.search import SearchHit
 from cortext.features.search.search_results import Group, SearchRequest
 from cortext.formats.text_search.search_query import find, parse, snippet
 from cortext.tools.registry import display_name
 
-_LINES = 2
+_MAX_LINES = 2
 """The most lines of a title or a snippet in a terminal."""
 _INDENT = "   "
-_NARROWEST, _STEP = 20, 4
-_OTHERS = {
+_MIN_WIDTH, _CUT_STEP = 20, 4
+_ROLE_NAMES = {
     "user": "you",
-    "tool": "a tool",
-    "agents": "a sub-agent",
-    "document": "its document",
-    "title": "its summary",
+    "tool": "tool output",
+    "agents": "sub-agent",
+    "document": "document",
+    "title": "summary",
 }
-_LOOSE = "without the signs"
-_SEEN = ("«", "»")
+_LOOSE = "without the punctuation"
+_TEXT_MARKS = ("«", "»")
 """The marks around found words, for terminals without bold text."""
 Span = tuple[int, int]
 
 
 class HitPage:
-    """The layout of search hits.
+    """A formatter that turns search hits into lines of text.
 
-    In a terminal, long lines are wrapped and the found words are marked. `rows` are all
-    conversations, so that the printed ids are unique among them.
+    In a terminal it wraps long lines and marks the found words. `rows` are all conversations. They
+    are needed to print ids that no two conversations share. `question` is the search that found the
+    hits.
     """
 
     def __init__(self, rows: Sequence[ConversationRow], question: SearchRequest) -> None:
-        self._names, self._question = Names(rows), question
+        self._names, self._request = Names(rows), question
+        self._projects = project_names(row.folder for row in rows)
         self._terms = parse(question.text).terms
         self._width = 0
         self._mark = self._dim = ("", "")
         if sys.stdout.isatty():
             import shutil
 
-            self._width = max(shutil.get_terminal_size().columns, _NARROWEST)
+            self._width = max(shutil.get_terminal_size().columns, _MIN_WIDTH)
             styled = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-            self._mark = ("\x1b[1m", "\x1b[0m") if styled else _SEEN
+            self._mark = ("\x1b[1m", "\x1b[0m") if styled else _TEXT_MARKS
             self._dim = ("\x1b[2m", "\x1b[0m") if styled else ("", "")
 
     def lines(self, number: int, group: Group) -> Iterator[str]:
-        """Yield the lines of one conversation with its hits and the commands that open it.
+        """Yield the lines of one conversation: its title, its hits, and the commands that open it.
 
         In a terminal, the lines show `number`, which the user can type instead of the id.
         """
         row = group.row
         title = clean(row.title, lines=False) or "(no title)"
         head = f"{number}. {title}" if self._width else title
-        facts = [row.kind, *row.tool_names, short_path(row.folder), row.status]
-        facts += [f"of {row.owner}"] if row.owner else []
-        told = "".join(f" · {fact}" for fact in facts if fact)
-        head = self._beside(head, told)
-        yield from self._laid_out(head + told, find(head, self._terms), "")
+        facts = [row.kind, *row.tool_names, self._projects.get(row.folder, ""), row.branch]
+        facts.append(row.status)
+        facts += [f"owner {row.owner}"] if row.owner else []
+        facts_text = "".join(f" · {fact}" for fact in facts if fact)
+        head = self._cut_title(head, facts_text)
+        yield from self._wrap(head + facts_text, find(head, self._terms), "")
         for hit in group.hits:
-            yield from self._hit(row, hit)
-        yield from self._commands(number, group)
+            yield from self._hit_lines(row, hit)
+        yield from self._command_lines(number, group)
 
-    def _beside(self, head: str, told: str) -> str:
-        """Return the title line `head`, cut so that the facts `told` fit beside it."""
+    def tab_line(self, group: Group) -> str:
+        """Return one conversation as a line for a program, with tabs between the fields.
+
+        The fields are the id, the values for `cortext show --at`, the title, facts such as the
+        tool, and the best hit.
+        """
+        row = group.row
+        facts = [row.kind, *row.tool_names, row.folder, row.branch, row.status]
+        facts += [f"owner {row.owner}"] if row.owner else []
+        hits = [line.strip() for hit in group.hits for line in self._hit_lines(row, hit)]
+        fields = [
+            self._names.of(row),
+            ",".join(_at_values(group.hits)),
+            row.title or "(no title)",
+            " · ".join(fact for fact in facts if fact),
+            *hits[:1],
+        ]
+        return "\t".join(clean(field, lines=False).replace("\t", " ") for field in fields)
+
+    def _cut_title(self, head: str, facts_text: str) -> str:
+        """Cut a title so that the title and the facts after it fit into `_MAX_LINES` lines.
+
+        `head` is the title. `facts_text` is the text with the facts, such as the tool and the
+        status.
+        """
         shown = head
-        room = min(cells(head), _LINES * self._width - cells(told))
-        while self._width and room > _NARROWEST and not self._has_room(shown, told):
-            shown, room = fit(head, room), room - _STEP
+        room = min(cells(head), _MAX_LINES * self._width - cells(facts_text))
+        while self._width and room > _MIN_WIDTH and not self._has_room(shown, facts_text):
+            shown, room = fit(head, room), room - _CUT_STEP
         return shown
 
-    def _has_room(self, head: str, told: str) -> bool:
-        text = head + told
-        if self._mark == _SEEN:
-            text = _marked(text, find(head, self._terms), 0, len(text), self._mark)
-        return _cuts(text, self._width - len(_INDENT), _LINES)[-1][1] >= len(text)
+    def _has_room(self, head: str, facts_text: str) -> bool:
+        text = head + facts_text
+        if self._mark == _TEXT_MARKS:
+            text = _mark_spans(text, find(head, self._terms), 0, len(text), self._mark)
+        return _wrap_spans(text, self._width - len(_INDENT), _MAX_LINES)[-1][1] >= len(text)
 
-    def _hit(self, row: ConversationRow, hit: SearchHit) -> Iterator[str]:
+    def _hit_lines(self, row: ConversationRow, hit: SearchHit) -> Iterator[str]:
         piece, (on, off) = hit.snippet, self._dim
         if hit.role == "title":
             piece = snippet(row.summary, self._terms)
             if not piece.spans:
                 if not hit.exact:
-                    yield f"{_INDENT}{on}its title is {_LOOSE}{off}"
+                    yield f"{_INDENT}{on}The title matches {_LOOSE}.{off}"
                 return  # the title is already shown above
         number = f"#{hit.number} " if hit.number > 0 else ""
         when = f", {local(from_micros(hit.time))}" if hit.time else ""
         signs = "" if hit.exact else f", {_LOOSE}"
         head = f"{number}{_who(hit)}{when}{signs}: "
         spans = [(start + len(head), end + len(head)) for start, end in piece.spans]
-        yield from self._laid_out(head + piece.text, spans, _INDENT)
+        yield from self._wrap(head + piece.text, spans, _INDENT)
 
-    def _commands(self, number: int, group: Group) -> Iterator[str]:
+    def _command_lines(self, number: int, group: Group) -> Iterator[str]:
         row, names = group.row, self._names
         name = names.of(row, *([short_id(row)] if self._width else ()))
         typed = str(number) if self._width else quoted(name)
         show = f"cortext show {typed}"
-        opened = [f"{show} --at {spot}" for spot in _spots(group.hits)] or [show]
-        found = [reopens(row, name, quoted), *opened]
-        if group.more and not self._question.only:
-            found.append(f"more of it: --conversation {typed}")
+        show_commands = [f"{show} --at {value}" for value in _at_values(group.hits)] or [show]
+        commands = [reopens(row, name, quoted), *show_commands]
+        if group.more and not self._request.only:
+            commands.append(f"more matches here: add --conversation {typed}")
         lines: list[str] = []
-        for command in found:
+        for command in commands:
             if lines and cells(f"{_INDENT}{lines[-1]} · {command}") <= self._width:
                 lines[-1] += f" · {command}"
             else:
@@ -123,25 +149,31 @@ class HitPage:
         on, off = self._dim
         yield from (f"{_INDENT}{on}{line}{off}" for line in lines)
 
-    def _laid_out(self, text: str, spans: Sequence[Span], indent: str) -> Iterator[str]:
-        """Yield a text with the `spans` marked.
+    def _wrap(self, text: str, spans: Sequence[Span], indent: str) -> Iterator[str]:
+        """Yield the lines of a text, with marks around the found words.
 
-        In a terminal, these are at most `_LINES` lines that fit.
+        `spans` are the start and end positions of these words. In a terminal, wrap the text and cut
+        it after `_MAX_LINES` lines. `indent` is the text before the first line.
         """
-        # Replace one character by one, so that the marks stay in place.
+        # These replacements do not change the length of the text, so the spans stay valid.
         text = clean(text).replace("\n", " ").replace("\t", " ")
-        if self._mark == _SEEN:
-            text, spans = _marked(text, spans, 0, len(text), self._mark), ()
+        if self._mark == _TEXT_MARKS:
+            text, spans = _mark_spans(text, spans, 0, len(text), self._mark), ()
         width = self._width - len(_INDENT)
-        cuts = _cuts(text, width, _LINES) if self._width else [(0, len(text))]
+        cuts = _wrap_spans(text, width, _MAX_LINES) if self._width else [(0, len(text))]
         for start, end in cuts:
             rest = "…" if (start, end) == cuts[-1] and end < len(text) else ""
-            line = _marked(text, spans, start, end, self._mark)
+            line = _mark_spans(text, spans, start, end, self._mark)
             yield f"{_INDENT if start else indent}{line.rstrip()}{rest}"
 
 
-def _marked(text: str, spans: Sequence[Span], start: int, end: int, mark: tuple[str, str]) -> str:
-    """Return the text from `start` to `end`, with marks around the spans in it."""
+def _mark_spans(
+    text: str, spans: Sequence[Span], start: int, end: int, mark: tuple[str, str]
+) -> str:
+    """Return the text from `start` to `end`, with marks around each span.
+
+    `mark` has two strings: one to put before a span, and one to put after it.
+    """
     on, off = mark
     line, at = "", start
     for first, last in spans:
@@ -152,10 +184,11 @@ def _marked(text: str, spans: Sequence[Span], start: int, end: int, mark: tuple[
     return line + text[at:end]
 
 
-def _cuts(text: str, width: int, most: int) -> list[Span]:
-    """Return the start and end of each line when a text is wrapped, at spaces if possible.
+def _wrap_spans(text: str, width: int, most: int) -> list[Span]:
+    """Wrap a text into at most `most` lines. Return the start and end position of each line.
 
-    One column stays free for the `…` of a cut text. There are at most `most` lines.
+    Lines are broken at spaces if possible. One column stays free, so that the caller can add `…`
+    to the last line of a cut text.
     """
     cuts: list[Span] = []
     start = 0
@@ -172,11 +205,11 @@ def _cuts(text: str, width: int, most: int) -> list[Span]:
     return cuts or [(0, 0)]
 
 
-def _spots(hits: Sequence[SearchHit]) -> list[str]:
-    """Return the values of `show --at` that open these hits.
+def _at_values(hits: Sequence[SearchHit]) -> list[str]:
+    """Return the values of the option `cortext show --at` that open these hits.
 
-    These are the number of the first message with a hit, and the names of the document and the
-    sub-agents.
+    The values are the number of the first matching message, and `document` or `agents` if the words
+    are in the document or in the text of sub-agents.
     """
     numbers = [str(hit.number) for hit in hits if hit.number > 0]
     roles = dict.fromkeys(hit.role for hit in hits)
@@ -187,4 +220,4 @@ def _who(hit: SearchHit) -> str:
     if hit.role == "assistant":
         name = hit.row.agent or ("" if hit.row.is_standalone else hit.row.tool) or "agent"
         return clean(display_name(name), lines=False)
-    return _OTHERS.get(hit.role, hit.role)
+    return _ROLE_NAMES.get(hit.role, hit.role)

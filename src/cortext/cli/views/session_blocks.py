@@ -1,109 +1,117 @@
-"""The messages of a session as blocks of a page: with short tool calls, or everything in full."""
+"""Convert the messages of a session to blocks of a page, with tool calls shortened or in full."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
+from msgspec.structs import replace
+
 from cortext.cli.terminal_text import local
 from cortext.cli.views.bar_chart import counted
-from cortext.cli.views.page_render import ConversationPage, PageBlock
+from cortext.cli.views.conversation_render import ConversationPage, PageBlock
 from cortext.formats import tool_call_stubs
 from cortext.formats.head_and_lines import place_invocations
-from cortext.formats.message_history import history
+from cortext.formats.history_parts import history
 from cortext.formats.tool_call_stubs import ToolCall, ToolResult
 from cortext.model import json_codec
 from cortext.model.message import SessionMessage, ToolInvocation
 from cortext.model.session import Session
 
-_SPOKEN = ("user", "assistant")
-_BESIDE = 2
+_TEXT_ROLES = ("user", "assistant")
+_NEIGHBOURS = 2
 """The number of messages with text to show on each side of the opened message."""
-_FARTHEST = 20
-_HERE = "◀"
+_MAX_DISTANCE = 20
+_OPENED_MARK = "◀"
+_TERMINAL_STYLE = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def facts(session: Session, key: str, status: str) -> list[str]:
-    """Return the lines below the title of a session: its facts, and its summary if there is one.
+    """Return the lines to print below the title of a session: one line of facts, and the summary.
 
-    The facts are its id, type, status, time, model, tags, owner and counts.
+    The facts are the id, type, status, time, model, tags, owner, and the numbers of messages,
+    tokens and tool calls. `key` is the id to print, and `status` is the status to print.
     """
-    found = [key, session.kind, status, local(session.updated_at), session.model]
-    found += [f"#{tag}" for tag in session.tags]
-    found += [f"of {session.owner}"] if session.owner else []
-    found.append(counted(len(session.messages), "message"))
+    parts = [key, session.kind, status, local(session.updated_at), session.model]
+    parts += [f"#{tag}" for tag in session.tags]
+    parts += [f"owner {session.owner}"] if session.owner else []
+    parts.append(counted(len(session.messages), "message"))
     if session.total_tokens:
-        found.append(counted(session.total_tokens, "token"))
+        parts.append(counted(session.total_tokens, "token"))
     if session.tool_history:
-        found.append(counted(len(session.tool_history), "tool call"))
-    line = " · ".join(fact for fact in found if fact)
+        parts.append(counted(len(session.tool_history), "tool call"))
+    line = " · ".join(fact for fact in parts if fact)
     return [line, session.summary] if session.summary else [line]
 
 
 def short(session: Session, wanted: range) -> Iterator[PageBlock]:
-    """Yield the messages with the wanted numbers, and tool calls as short stubs.
+    """Yield the blocks of the messages whose numbers are in `wanted`, with short tool calls.
 
-    A stub names the message that shows the whole call.
+    A short tool call names the option that shows the whole call, such as `--message 7`.
     """
-    told = 0
+    last_number = 0
     for part in history(session, lambda number: f"--message {number}"):
         number = part.number
         if number not in wanted and session.messages:
             continue
         past = part.past
-        if number != told:
-            yield _head(session, number)
-        yield PageBlock("", past.role, past.text, markdown=past.role in _SPOKEN)
-        told = number
+        if number != last_number:
+            yield _heading_block(session, number)
+        yield PageBlock("", past.role, past.text, markdown=past.role in _TEXT_ROLES)
+        last_number = number
 
 
-def side_by_side(sessions: Sequence[Session], *, whole: bool) -> Iterator[PageBlock]:
-    """Yield the sessions of sub-agents, each below its name.
+def sub_agent_blocks(sessions: Sequence[Session], *, whole: bool) -> Iterator[PageBlock]:
+    """Yield one block for each session of a sub-agent, with its id and title.
 
-    With `whole`, also yield their messages.
+    With `whole`, yield all its messages instead of the title.
     """
     for session in sessions:
-        told = counted(len(session.messages), "message")
+        count = counted(len(session.messages), "message")
         name = session.title or session.id
-        yield PageBlock(f"sub-agent · {session.id} · {told}", "tool", "" if whole else name)
+        yield PageBlock(f"sub-agent · {session.id} · {count}", "tool", "" if whole else name)
         if whole:
             yield from in_full(session, range(1, len(session.messages) + 1), alone=False)
 
 
 def in_full(session: Session, wanted: range, *, alone: bool) -> Iterator[PageBlock]:
-    """Yield the messages with the wanted numbers, including their tool calls and data.
+    """Yield the blocks of the messages whose numbers are in `wanted`, with full tool calls.
 
-    With `alone`, the results of their tool calls follow, although other messages hold these.
+    The results of tool calls are in later messages. With `alone`, also yield these later messages,
+    even if their numbers are not in `wanted`.
     """
-    recorded = _recorded(session)
+    recorded = _separate_calls(session)
     if not session.messages:
-        yield from (_call(*tool_call_stubs.read_invocation(item)) for item in recorded.get(0, ()))
+        yield from (
+            _call_block(*tool_call_stubs.read_invocation(item)) for item in recorded.get(0, ())
+        )
     results: dict[int, None] = {}
     for number in wanted:
         message = session.messages[number - 1]
-        yield from _message(session, number, recorded.get(number, ()))
+        yield from _message_blocks(session, number, recorded.get(number, ()))
         if alone and message.tool_calls:
-            results |= dict.fromkeys(_results(session.messages, number))
+            results |= dict.fromkeys(_result_numbers(session.messages, number))
     for number in results:
         if number not in wanted:
-            yield from _message(session, number, ())
+            yield from _message_blocks(session, number, ())
 
 
-def _message(
+def _message_blocks(
     session: Session, number: int, recorded: Sequence[ToolInvocation]
 ) -> Iterator[PageBlock]:
     message = session.messages[number - 1]
-    yield _head(session, number)
-    yield PageBlock("", "", message.content, markdown=message.role in _SPOKEN)
+    yield _heading_block(session, number)
+    yield PageBlock("", "", message.content, markdown=message.role in _TEXT_ROLES)
     for invocation in recorded:
-        yield _call(*tool_call_stubs.read_invocation(invocation))
+        yield _call_block(*tool_call_stubs.read_invocation(invocation))
     for data in message.tool_calls or ():
-        yield _call(tool_call_stubs.read_call(data), tool_call_stubs.own_result(data))
+        yield _call_block(tool_call_stubs.read_call(data), tool_call_stubs.own_result(data))
     if message.structured_data is not None:
-        yield PageBlock("", "tool", f"data\n{_indented(message.structured_data)}")
+        yield PageBlock("", "tool", f"data\n{_format_value(message.structured_data)}")
 
 
-def _head(session: Session, number: int) -> PageBlock:
+def _heading_block(session: Session, number: int) -> PageBlock:
     """Return the block with the heading of a message: its number, role and time."""
     if number > len(session.messages):
         return PageBlock("tools", "tool", "")
@@ -113,26 +121,26 @@ def _head(session: Session, number: int) -> PageBlock:
     return PageBlock(heading, message.role, "")
 
 
-def _recorded(session: Session) -> dict[int, list[ToolInvocation]]:
-    """Return the tool calls that are recorded outside of messages, by message number.
+def _separate_calls(session: Session) -> dict[int, list[ToolInvocation]]:
+    """Group the tool calls of `session.tool_history` by the number of the message after them.
 
-    The number is that of the next message, or of the last message if none follows. A call that a
-    message also contains is left out.
+    Calls after the last message belong to the last message. A call that is also in a message is
+    left out.
     """
-    made = {
+    ids = {
         tool_call_stubs.id_of(data)
         for message in session.messages
         for data in message.tool_calls or ()
     }
-    found: dict[int, list[ToolInvocation]] = {}
+    calls: dict[int, list[ToolInvocation]] = {}
     for position, invocation in place_invocations(session):
-        if invocation.id not in made:
+        if invocation.id not in ids:
             number = min(position + 1, len(session.messages))
-            found.setdefault(number, []).append(invocation)
-    return found
+            calls.setdefault(number, []).append(invocation)
+    return calls
 
 
-def _results(messages: Sequence[SessionMessage], number: int) -> Iterator[int]:
+def _result_numbers(messages: Sequence[SessionMessage], number: int) -> Iterator[int]:
     """Yield the numbers of the messages that hold the results of a message's tool calls."""
     calls = messages[number - 1].tool_calls or ()
     waiting = {tool_call_stubs.id_of(data) for data in calls}
@@ -148,27 +156,27 @@ def _results(messages: Sequence[SessionMessage], number: int) -> Iterator[int]:
             return
 
 
-def _call(call: ToolCall, result: ToolResult | None) -> PageBlock:
+def _call_block(call: ToolCall, result: ToolResult | None) -> PageBlock:
     lines = [f"call {call.name}"]
     if call.arguments:
-        lines.append(_indented(call.arguments))
+        lines.append(_format_value(call.arguments))
     if result is not None:
-        ended = "failed" if result.failed else "result"
-        lines.append(f"{ended}: {result.error}" if result.error else ended)
+        outcome = "failed" if result.failed else "result"
+        lines.append(f"{outcome}: {result.error}" if result.error else outcome)
         if result.value is not None:
-            lines.append(_indented(result.value))
+            lines.append(_format_value(result.value))
     return PageBlock("", "tool", "\n".join(lines))
 
 
-def _indented(value: Any) -> str:
-    """Return a value as indented text. A dict has one `name: value` for each item."""
+def _format_value(value: Any) -> str:
+    """Return a value as indented text. A dict becomes lines of the form `name: value`."""
     if not isinstance(value, dict):
-        return _shifted(_text(value))
+        return _indent(_text(value))
     lines: list[str] = []
     for key, item in cast("dict[str, Any]", value).items():
         text = _text(item)
-        lines.append(f"{key}:\n{_shifted(text)}" if "\n" in text else f"{key}: {text}")
-    return _shifted("\n".join(lines))
+        lines.append(f"{key}:\n{_indent(text)}" if "\n" in text else f"{key}: {text}")
+    return _indent("\n".join(lines))
 
 
 def _text(value: Any) -> str:
@@ -177,19 +185,19 @@ def _text(value: Any) -> str:
     return json_codec.pretty(value).decode("utf-8", "replace")
 
 
-def _shifted(text: str) -> str:
+def _indent(text: str) -> str:
     return "\n".join(f"  {line}" for line in text.split("\n"))
 
 
 def around(messages: Sequence[SessionMessage], at: int) -> range:
-    """Return the range of message numbers to show around the message `at`.
+    """Return the range of message numbers to show around message number `at`.
 
-    The range has two messages with text on each side. Tool messages between them are included, up
-    to `_FARTHEST` messages on each side.
+    On each side of `at`, the range has two messages with text, and the tool messages between them.
+    It contains no message that is more than `_MAX_DISTANCE` messages away from `at`.
     """
 
     def reach(numbers: range) -> int:
-        left = _BESIDE
+        left = _NEIGHBOURS
         for number in numbers:
             message = messages[number - 1]
             left -= message.role in ("user", "assistant") and bool(message.content)
@@ -197,35 +205,52 @@ def around(messages: Sequence[SessionMessage], at: int) -> range:
                 return number
         return numbers[-1] if numbers else at
 
-    first = reach(range(at - 1, max(at - _FARTHEST, 0), -1))
-    last = reach(range(at + 1, min(at + _FARTHEST, len(messages)) + 1))
+    first = reach(range(at - 1, max(at - _MAX_DISTANCE, 0), -1))
+    last = reach(range(at + 1, min(at + _MAX_DISTANCE, len(messages)) + 1))
     return range(first, last + 1)
 
 
-def told_around(session: Session, wanted: range, at: int) -> Iterator[PageBlock]:
-    """Yield the wanted messages around the opened message `at`, with tool calls as stubs.
+def blocks_around(session: Session, wanted: range, at: int) -> Iterator[PageBlock]:
+    """Yield the blocks of the messages in `wanted`, with short tool calls.
 
-    The opened message appears in full, even if it is a result that a stub already contains.
+    `at` is the number of the opened message, which the user asked for. Only this message appears in
+    full, even if it is the result of a tool call.
     """
     yield from short(session, range(wanted.start, at))
     yield from in_full(session, range(at, at + 1), alone=False)
     if session.messages[at - 1].tool_calls:
-        # the stubs with the results of the calls
+        # The full message lacks the results of its tool calls. The short calls contain them.
         stubs = short(session, range(at, at + 1))
         yield from (block for block in stubs if block.role == "tool" and not block.heading)
     yield from short(session, range(at + 1, wanted.stop))
 
 
-def opened_at(
+def mark_opened(
     page: ConversationPage, at: int, wanted: range, session: Session | None
 ) -> ConversationPage:
-    """Return the page with a mark on the opened message `at`, and a fact about the range shown."""
+    """Return the page with a mark at the opened message, which has the number `at`.
+
+    Also add a line that says which messages of the session the page shows; `wanted` has their
+    numbers.
+    """
     count = len(session.messages) if session else 0
     blocks = (
-        block._replace(heading=f"{block.heading} {_HERE}")
+        replace(block, heading=f"{block.heading} {_OPENED_MARK}")
         if block.heading.startswith(f"#{at} ")
         else block
         for block in page.blocks
     )
     facts = [*page.facts, f"messages {wanted.start} to {wanted.stop - 1} of {count}"]
     return ConversationPage(page.title, facts, blocks)
+
+
+def line_of_opened(text: str, at: int) -> int:
+    """Return the number of the line with the heading of the opened message; the first line is 1.
+
+    `text` is a laid out page, and `at` is the number of the message. Return 1 if the page has no
+    such heading.
+    """
+    for number, line in enumerate(_TERMINAL_STYLE.sub("", text).split("\n"), 1):
+        if line.startswith(f"#{at} ") and line.rstrip(" ─").endswith(_OPENED_MARK):
+            return number
+    return 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
@@ -12,30 +11,30 @@ from cortext.catalog.row import ConversationRow
 from cortext.cli.terminal_text import cells, clean, fit, say, say_damaged, show, spawn
 from cortext.cli.views.text_table import align, find_width, format_local_times
 from cortext.clock import from_micros
-from cortext.features.spawn.cleanup import start_expiry, take_cleanup_notice
+from cortext.features.spawn.aurora_settings import SpawnSettings, load
+from cortext.features.spawn.background_cleanup import start_expiry, take_cleanup_notice
 from cortext.features.spawn.spawn_list import filter_rows, list_spawned
-from cortext.features.spawn.spawn_settings import SpawnSettings, load
 from cortext.model.json_codec import encode
 
 HEADINGS = ("session_id", "agent", "turn_count", "created_at", "status", "title")
 _TURNS, _TIMES, _TITLES = 2, 3, 5
-_DATE = 10
-_LITTLE = 8
-_TITLE = 16
-_SHORT = 13
-"""The least number of characters of an id in a narrow terminal."""
+_DATE_WIDTH = 10
+_MIN_NAME = 8
+_MAX_TITLE = 16
+_MIN_ID = 13
+"""The minimum number of characters of an id that a narrow terminal shows."""
 
 
 def load_spawn_settings() -> SpawnSettings:
-    """Load the settings of `spawn`.
+    """Load the settings of `spawn`, and print warnings about invalid settings.
 
-    Print warnings about invalid settings, and how many old sessions were deleted in the background.
+    If old sessions were deleted in the background since the last call, also print how many.
     """
     settings = load()
     for warning in settings.warnings:
         say(f"warning: {clean(warning, lines=False)}")
-    if went := take_cleanup_notice():
-        say(went)
+    if note := take_cleanup_notice():
+        say(note)
     return settings
 
 
@@ -46,9 +45,10 @@ def show_sessions(
     status: str | None = None,
     as_json: bool = False,
 ) -> None:
-    """Print the sessions of `spawn` with this agent and this status.
+    """Print the sessions of `spawn` that have this agent and this status.
 
-    None matches any. Then delete old sessions in the background, if the settings say so.
+    None means any agent or any status. Then delete old sessions in the background, if the settings
+    ask for it.
     """
     rows = list_spawned()
     show_list(filter_rows(rows, agent, status), of=len(rows), json=as_json)
@@ -58,9 +58,10 @@ def show_sessions(
 def show_list(
     rows: Sequence[ConversationRow], *, of: int | None = None, json: bool = False
 ) -> None:
-    """Print sessions of `spawn` as a table with their number, or as JSON.
+    """Print sessions of `spawn` as a table and a line that counts them, or as JSON.
 
-    `of` is the number of all sessions; None means that `rows` has all of them.
+    `of` is the number of all sessions, for a line such as `2 of 5 sessions`. None means that `rows`
+    contains all sessions.
     """
     if json:
         show(encode(as_json(rows)).decode())
@@ -69,7 +70,7 @@ def show_list(
     sys.stdout.flush()
     say_damaged([row.note for row in rows if row.is_damaged])
     if not json:
-        say(_count(len(rows), len(rows) if of is None else of))
+        say(_count_line(len(rows), len(rows) if of is None else of))
 
 
 def as_json(rows: Sequence[ConversationRow]) -> list[dict[str, Any]]:
@@ -91,15 +92,15 @@ def as_json(rows: Sequence[ConversationRow]) -> list[dict[str, Any]]:
 
 
 def table(rows: Sequence[ConversationRow]) -> str:
-    """Return the sessions as a table with headings.
+    """Return the sessions as the text of a table with headings.
 
-    Lines are cut only at the edge of a terminal.
+    If stdout is a terminal, lines are cut at its right edge.
     """
-    edge = _edge()
+    edge = _terminal_width()
     shown = [[name, *column] for name, column in zip(HEADINGS, _columns(rows), strict=True)]
     widths = [find_width(column) for column in shown]
     if edge and sum(widths) + 2 * (len(widths) - 1) > edge:
-        widths = _narrowed(widths, edge, _apart(row.key for row in rows))
+        widths = _narrow_widths(widths, edge, _unique_length(row.key for row in rows))
     lines = _lines(shown, widths)
     if edge:
         lines = [line if cells(line) <= edge else fit(line, edge) for line in lines]
@@ -119,9 +120,9 @@ def _columns(rows: Sequence[ConversationRow]) -> list[list[str]]:
 
 
 def _lines(columns: list[list[str]], widths: list[int]) -> list[str]:
-    """Return the lines of the table, with columns of these widths.
+    """Return the lines of the table, with each column cut or padded to its width.
 
-    A narrow column of times shows only the date.
+    A narrow column of times shows only the date. Titles, the last column, are never cut here.
     """
     shown: list[Sequence[str]] = []
     for number, (column, width) in enumerate(zip(columns, widths, strict=True)):
@@ -134,47 +135,51 @@ def _lines(columns: list[list[str]], widths: list[int]) -> list[str]:
     return ["  ".join(cells).rstrip() for cells in zip(*shown, strict=True)]
 
 
-def _narrowed(widths: list[int], edge: int, apart: int) -> list[int]:
-    """Return narrower column widths, so that titles have room in a terminal of `edge` columns.
+def _narrow_widths(widths: list[int], edge: int, id_length: int) -> list[int]:
+    """Return smaller column widths, so that the table fits into a terminal of `edge` columns.
 
-    Times lose the hour first, then names of agents and ids are cut. Ids keep at least `apart`
-    characters, which tell them apart, if there is a little room for titles.
+    First shorten times to dates, then cut the names of agents, then cut the ids. If there is room
+    left, widen the ids again to `id_length`, the shortest length at which all ids differ.
     """
     narrow = [*widths]
     gaps = 2 * (len(narrow) - 1)
-    for column, least in ((_TIMES, _DATE), (1, _LITTLE), (0, _SHORT)):
-        over = sum(narrow[:-1]) + gaps + min(narrow[-1], _TITLE) - edge
-        if over > 0:
+    for column, least in ((_TIMES, _DATE_WIDTH), (1, _MIN_NAME), (0, _MIN_ID)):
+        excess = sum(narrow[:-1]) + gaps + min(narrow[-1], _MAX_TITLE) - edge
+        if excess > 0:
             least = min(least, narrow[column])
-            narrow[column] = least if column == _TIMES else max(narrow[column] - over, least)
-    room = edge - sum(narrow[:-1]) - gaps - min(narrow[-1], _LITTLE)
-    narrow[0] = max(narrow[0], min(narrow[0] + room, apart, widths[0]))
+            narrow[column] = least if column == _TIMES else max(narrow[column] - excess, least)
+    room = edge - sum(narrow[:-1]) - gaps - min(narrow[-1], _MIN_NAME)
+    narrow[0] = max(narrow[0], min(narrow[0] + room, id_length, widths[0]))
     return narrow
 
 
-def _apart(ids: Iterable[str]) -> int:
-    """Return how many characters of the ids must be shown so that no two look the same."""
+def _unique_length(ids: Iterable[str]) -> int:
+    """Return the shortest length to which the ids can be cut so that all of them still differ.
+
+    The length includes the character `…` that marks the cut.
+    """
     same = 0
-    for one, next_one in pairwise(sorted(ids)):
-        while same < len(one) and one[: same + 1] == next_one[: same + 1]:
+    for id, next_id in pairwise(sorted(ids)):
+        while same < len(id) and id[: same + 1] == next_id[: same + 1]:
             same += 1
-    return same + 2  # the first character that differs, and the mark of the cut
+    return same + 2  # 1 for the first character that differs, 1 for the mark of the cut
 
 
-def _edge() -> int:
+def _terminal_width() -> int:
     """Return the columns of the terminal, or 0 if stdout is not a terminal."""
     if not sys.stdout.isatty():
         return 0
+    import shutil  # also loads bz2 and lzma, which a piped list does not need
 
     return shutil.get_terminal_size().columns
 
 
-def _count(shown: int, of: int) -> str:
-    if not of:
-        return f"no sessions yet\nhint: `{spawn()} -i` begins one"
+def _count_line(shown: int, total: int) -> str:
+    if not total:
+        return f"no sessions yet\nhint: to start a session: `{spawn()} -i`"
     if not shown:
-        return f"no session matches, of {_sessions(of)}"
-    return _sessions(of) if shown == of else f"{shown} of {_sessions(of)}"
+        return f"no match among {_sessions(total)}"
+    return _sessions(total) if shown == total else f"{shown} of {_sessions(total)}"
 
 
 def _sessions(count: int) -> str:

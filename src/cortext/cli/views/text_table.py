@@ -1,4 +1,4 @@
-"""Columns of text for tables with thousands of rows: widths, alignment and times."""
+"""Measure and align the columns of large text tables, and format their times quickly."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from cortext.cli.terminal_text import cells, fit
 
 
 def find_width(column: Sequence[str]) -> int:
-    """Return how many columns of a terminal the widest cell of a table column needs."""
+    """Return the width of the widest cell in a table column, in terminal columns."""
     # Many cells are equal, and cells that are not ASCII take long to measure.
     return max(map(len, column) if is_plain(column) else map(cells, set(column)))
 
 
 def is_plain(column: Sequence[str]) -> bool:
-    """Return whether the cells are ASCII, so that each character needs one column of a terminal."""
+    """Return whether all cells are ASCII. Each character then needs exactly one terminal column."""
     return "".join(column).isascii()
 
 
 def align(column: Sequence[str], width: int, *, right: bool = False) -> list[str]:
-    """Return the cells in exactly `width` columns of a terminal, cut or padded with spaces.
+    """Return the cells, each cut or padded with spaces to exactly `width` terminal columns.
 
-    `right` aligns to the right, if no cell must be cut.
+    With `right`, align the cells to the right, if all cells are ASCII and none must be cut.
     """
     if not is_plain(column) or max(map(len, column)) > width:
         return [fit(cell, width) for cell in column]
@@ -31,32 +31,35 @@ def align(column: Sequence[str], width: int, *, right: bool = False) -> list[str
 
 
 def format_local_times(micros: Iterable[int]) -> list[str]:
-    """Return times in the local time zone, as `2026-01-31 14:05`.
+    """Return times as text in the local time zone, such as `2026-01-31 14:05`.
 
-    The arguments are microseconds since 1970. For speed, the time zone is looked up once for each
-    day and not for each time.
+    `micros` are microseconds since 1970. For speed, the time zone is looked up once for each day
+    and not for each time.
     """
-    two = [f"{number:02}" for number in range(60)]
-    minutes = [f"{hour}:{minute}" for hour in two[:24] for minute in two]
+    two_digits = [f"{number:02}" for number in range(60)]
+    minutes = [f"{hour}:{minute}" for hour in two_digits[:24] for minute in two_digits]
     date, midnight, first, last = "", 0, 0, 0
     shown: list[str] = []
-    for each in micros:
-        if not first <= each < last:
-            date, midnight, first, last = _day_of(each // 1_000_000)
-        shown.append(date + minutes[(each - midnight) // 60_000_000])
+    for time_in_micros in micros:
+        if not first <= time_in_micros < last:
+            date, midnight, first, last = _day_of(time_in_micros // 1_000_000)
+        shown.append(date + minutes[(time_in_micros - midnight) // 60_000_000])
     return shown
 
 
 def _day_of(seconds: int) -> tuple[str, int, int, int]:
-    """Return the date of a time, its midnight, and the first and last time with that midnight.
+    """Return the local day of a time, as `(date, midnight, start, end)`.
 
-    The times are microseconds. If the clock changes on that day, the range is only one second.
+    `seconds` is the time in seconds since 1970. `date` is text, such as "2024-05-31 ". The other
+    values are times in microseconds since 1970. The result is valid for all times from `start` up
+    to, but not including, `end`, so the caller can use it again for them. This is usually the whole
+    day. On a day when the clocks change, it is only the given second.
     """
-    now = time.localtime(seconds)
-    midnight = seconds - now.tm_hour * 3600 - now.tm_min * 60 - now.tm_sec
+    local_time = time.localtime(seconds)
+    midnight = seconds - local_time.tm_hour * 3600 - local_time.tm_min * 60 - local_time.tm_sec
     first, last = midnight, midnight + 86_400
-    ahead = time.localtime(first).tm_gmtoff, time.localtime(last - 1).tm_gmtoff
-    if ahead != (now.tm_gmtoff, now.tm_gmtoff):
+    offsets = time.localtime(first).tm_gmtoff, time.localtime(last - 1).tm_gmtoff
+    if offsets != (local_time.tm_gmtoff, local_time.tm_gmtoff):
         first, last = seconds, seconds + 1
-    date = f"{now.tm_year:04}-{now.tm_mon:02}-{now.tm_mday:02} "
+    date = f"{local_time.tm_year:04}-{local_time.tm_mon:02}-{local_time.tm_mday:02} "
     return date, midnight * 1_000_000, first * 1_000_000, last * 1_000_000

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 from cortext.errors import CortextError
-from cortext.service.http.auth import AccessTokens
-from cortext.service.stores.adapter import METHODS
+from cortext.service.http.access_tokens import AccessTokens
+from cortext.service.stores.custom_store_adapter import METHODS
 
 SHORTEST = 16
 """The smallest number of characters in a token or a secret. A shorter text can be guessed."""
@@ -23,16 +23,16 @@ def check_store(store: Any) -> None:
         kind = store.partition(":")[0]
         place = "" if kind == "memory" else "…"  # a URL may contain a password
         raise CortextError(
-            "a store is served, and this is text",
-            hint=f"give it open_store('{kind}:{place}'), which `cortext` has",
+            "the store must be an object, not text",
+            hint=f"pass cortext.open_store('{kind}:{place}')",
         )
     missing = [name for name in METHODS if not callable(getattr(store, name, None))]
     if missing or isinstance(store, type):
         raise CortextError(
             f"{_kind(store)} cannot be served: it is not a ConversationStore",
-            hint="give it an instance of the store"
+            hint="pass an instance of the store"
             if isinstance(store, type)
-            else f"it has no method {', '.join(missing)}",
+            else f"these methods are missing: {', '.join(missing)}",
         )
 
 
@@ -44,35 +44,35 @@ def check_users(tokens: Any, owner_of: Any, *, sessions: bool) -> None:
     """
     if owner_of is not None and tokens is not None:
         raise CortextError(
-            "tokens and owner_of do not go together: both say whose a request is",
-            hint="owner_of can look at the header `Authorization` itself",
+            "tokens and owner_of cannot be combined: both determine the owner of a request",
+            hint="owner_of can read the header `Authorization`",
         )
     if owner_of is not None and sessions:
         raise CortextError(
-            "sessions and owner_of do not go together: what this machine keeps is its person's, "
-            "and no user of an application is that",
-            hint="serve it by an app of its own, with tokens",
+            "sessions and owner_of cannot be combined: the conversations of this machine belong to "
+            "its user, not to a user of the application",
+            hint="serve them with a separate app that has tokens",
         )
     if owner_of is not None and not callable(owner_of):
-        raise ValueError(f"owner_of is a function of a request's scope, not {_kind(owner_of)}")
+        raise ValueError(f"owner_of must be a function of the ASGI scope, not {_kind(owner_of)}")
     if tokens is not None and not isinstance(tokens, AccessTokens):
         _check_tokens(tokens)
 
 
 def _check_tokens(tokens: Any) -> None:
     if not isinstance(tokens, Mapping):
-        raise ValueError(f"tokens are a dict, {{token: owner}}, not {_kind(tokens)}")
+        raise ValueError(f"tokens must be a dict {{token: owner}}, not {_kind(tokens)}")
     for token, owner in cast("Mapping[Any, Any]", tokens).items():
         if not isinstance(token, str) or not isinstance(owner, str):
-            raise ValueError("tokens are a dict of texts, {token: owner}")
+            raise ValueError("tokens must be a dict {token: owner} of strings")
         _check_length("a token", token)
         if token != token.strip() or not token.isprintable() or not token.isascii():
-            raise ValueError("a token is of printable ASCII characters: it stands in a header")
+            raise ValueError("a token must have only printable ASCII characters")
 
 
 def check_secret(secret: Any) -> None:
     if not isinstance(secret, str):
-        raise ValueError(f"secret is text, not {_kind(secret)}")
+        raise ValueError(f"secret must be a string, not {_kind(secret)}")
     if secret:
         _check_length("a secret", secret)
 
@@ -85,15 +85,15 @@ def check_hosts(hosts: Any) -> None:
     """
     if isinstance(hosts, (str, bytes)) or not isinstance(hosts, Iterable):
         hint = f": write [{hosts!r}]" if isinstance(hosts, str) else ""
-        raise ValueError(f"hosts is a list of names, not {_kind(hosts)}{hint}")
+        raise ValueError(f"hosts must be a list of names, not {_kind(hosts)}{hint}")
     names = [*cast("Iterable[Any]", hosts)]
     if not names:
-        raise ValueError("hosts is empty: no request could be answered")
+        raise ValueError("hosts must not be empty, because then no request is allowed")
     for name in names:
         if not isinstance(name, str) or not name.strip() or "/" in name:
             raise CortextError(
-                f"{name!r:.80} is no name of a host",
-                hint="one is written chat.example, and * is any",
+                f"{name!r:.80} is not a host name",
+                hint="write a name such as chat.example, or * for any host",
             )
 
 
@@ -101,20 +101,20 @@ def check_numbers(numbers: Mapping[str, Any], least: Mapping[str, int]) -> None:
     for name, value in numbers.items():
         low = least.get(name, 0)
         if type(value) is not int or value < low:
-            raise ValueError(f"{name} is a whole number from {low}, not {value!r:.60}")
+            raise ValueError(f"{name} must be a whole number from {low}, not {value!r:.60}")
 
 
 def check_switches(switches: Mapping[str, Any]) -> None:
     for name, value in switches.items():
         if type(value) is not bool:
-            raise ValueError(f"{name} is True or False, not {value!r:.60}")
+            raise ValueError(f"{name} must be True or False, not {value!r:.60}")
 
 
 def _check_length(what: str, text: str) -> None:
     if len(text) < SHORTEST:
         raise ValueError(
-            f"{what} has at least {SHORTEST} characters, not {len(text)}: "
-            "secrets.token_urlsafe() of Python makes one"
+            f"{what} must have at least {SHORTEST} characters, not {len(text)}: "
+            "Python's secrets.token_urlsafe() makes one"
         )
 
 

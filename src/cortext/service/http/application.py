@@ -17,27 +17,27 @@ from cortext import __version__
 from cortext.errors import CortextError, SessionStorageError
 from cortext.model.ids import new_id
 from cortext.service.http import app_arguments, metrics, problem_responses
-from cortext.service.http.auth import AccessTokens
+from cortext.service.http.access_tokens import AccessTokens
 from cortext.service.http.browser_login import Entrance
 from cortext.service.http.event_streams import Streams
-from cortext.service.http.fast_post import Posting
+from cortext.service.http.fast_post import FastPost
 from cortext.service.http.machine_sessions import MachineSessions
 from cortext.service.http.openapi_schema import Schema
-from cortext.service.http.ownership import Owned
+from cortext.service.http.ownership import OwnedStore
 from cortext.service.http.plain_error_page import html_of, prefers_html
 from cortext.service.http.rate_limits import MAX_BODY, MAX_STREAMS, Places, Rate
 from cortext.service.http.request_bodies import JsonResponse
 from cortext.service.http.request_guard import DATA, LOOPBACK_NAMES, Guard, OwnerOf
 from cortext.service.http.routes import data_router
-from cortext.service.stores.adapter import adapt_store
 from cortext.service.stores.base import Conversations
+from cortext.service.stores.custom_store_adapter import adapt_store
 from cortext.service.stores.port import ConversationStore
 from cortext.web.error_pages import odd
-from cortext.web.live_updates import Ending
+from cortext.web.live_updates import ShutdownFlag
 from cortext.web.router import pages_router
 
-_READY_WITHIN = 2.0
-_SCHEMA = ("/", "/openapi.json")
+_READY_TIMEOUT = 2.0
+_SCHEMA_PATHS = ("/", "/openapi.json")
 
 
 class Service:
@@ -71,8 +71,8 @@ class Service:
         """
         if self._entrance is None:
             raise CortextError(
-                "nobody signs in here by a link",
-                hint="create_app(store, tokens={…}, pages=True) has pages that one signs in to",
+                "this application has no sign-in links",
+                hint="sign-in needs create_app(store, tokens={…}, pages=True)",
             )
         return self._entrance.link_once(token)
 
@@ -93,14 +93,14 @@ def create_app(
 ) -> Service:
     """Return an ASGI application that serves the conversations of `store` over HTTP.
 
-    The store may be of any class with the five methods of `ConversationStore`. `adapt_store` in
-    `cortext.service.stores.adapter` describes what the service guarantees for such a class.
+    The store may be of any class with the five methods of `ConversationStore`. The function
+    `adapt_store` describes what the service guarantees for such a class.
 
     Args:
         store: The store with the conversations.
         tokens: The token of each client, with the owner of its conversations. A client never sees
             conversations of another owner. Without `tokens` and `owner_of`, only requests from this
-            machine are answered. A request through a proxy on this machine is such a request.
+            machine are answered. A request through a proxy on this machine counts as such.
         owner_of: A function that identifies the user of a request, instead of `tokens`. The
             function gets the ASGI scope of the request. It returns the owner, or None to reject the
             request. It may be `async`.
@@ -127,29 +127,31 @@ def create_app(
     numbers = {"rate": rate, "max_streams": max_streams, "max_body": max_body}
     app_arguments.check_numbers(numbers, {"max_body": 1})
     app_arguments.check_switches({"sessions": sessions, "pages": pages, "close": close})
-    adapted = adapt_store(store)
+    adapted_store = adapt_store(store)
     state = State(
         {
-            "owned": Owned(adapted),
+            "owned": OwnedStore(adapted_store),
             "sessions": MachineSessions(),
             "metrics": metrics.Metrics(),
             "streams": Streams(),
         }
     )
-    known = AccessTokens(tokens) if isinstance(tokens, Mapping) else tokens
+    known_tokens = AccessTokens(tokens) if isinstance(tokens, Mapping) else tokens
     if pages:
         state.has_machine = sessions
-        state.takes_tokens = known is not None
+        state.takes_tokens = known_tokens is not None
         state.has_users = owner_of is not None
-    app: Any = _litestar(adapted, state, max_body, sessions=sessions, pages=pages, close=close)
+    app: Any = _litestar(
+        adapted_store, state, max_body, sessions=sessions, pages=pages, close=close
+    )
     entrance = None
-    if pages and known is not None:
-        entrance = Entrance(known, secret)
-        app = entrance.in_front_of(app)
+    if pages and known_tokens is not None:
+        entrance = Entrance(known_tokens, secret)
+        app = entrance.wrap_pages(app)
     guard = Guard(
-        Posting(app, state.owned, state.metrics, max_body),
+        FastPost(app, state.owned, state.metrics, max_body),
         owner_of=owner_of,
-        tokens=known,
+        tokens=known_tokens,
         entrance=entrance,
         hosts=hosts,
         rate=Rate(rate),
@@ -164,7 +166,7 @@ def _litestar(
     store: Conversations, state: State, max_body: int, *, sessions: bool, pages: bool, close: bool
 ) -> Litestar:
     @asynccontextmanager
-    async def closing(_app: Litestar) -> AsyncGenerator[None]:
+    async def close_at_end(_app: Litestar) -> AsyncGenerator[None]:
         try:
             yield
         finally:
@@ -174,14 +176,18 @@ def _litestar(
 
     handlers: list[Any] = [healthz, readyz, metrics_page, data_router(sessions=sessions)]
     if pages:
-        state.ending = Ending()
+        state.ending = ShutdownFlag()
         handlers.append(pages_router(state.ending, machine=sessions, serving=True))
     return Litestar(
         handlers,
-        exception_handlers={HTTPException: _framework, CortextError: _ours, Exception: _ours},
-        lifespan=[closing],
+        exception_handlers={
+            HTTPException: _handle_http_error,
+            CortextError: _handle_error,
+            Exception: _handle_error,
+        },
+        lifespan=[close_at_end],
         logging_config=None,
-        openapi_config=_openapi(),
+        openapi_config=_openapi_config(),
         request_max_body_size=max_body,
         response_class=JsonResponse,
         state=state,
@@ -198,12 +204,12 @@ async def healthz() -> dict[str, str]:
 async def readyz(request: Request[Any, Any, Any], state: State) -> Response[Any]:
     """Answer a readiness check: the status is 200 if the store answers in time, otherwise 503."""
     try:
-        await asyncio.wait_for(state.owned.store.get(new_id()), _READY_WITHIN)
+        await asyncio.wait_for(state.owned.store.get(new_id()), _READY_TIMEOUT)
     except SessionStorageError as error:
         return _not_ready(request, error)
     except TimeoutError:
-        late = SessionStorageError(f"no answer within {_READY_WITHIN:g} s")
-        return _not_ready(request, late)
+        time_out = SessionStorageError(f"no answer within {_READY_TIMEOUT:g} s")
+        return _not_ready(request, time_out)
     return JsonResponse({"status": "ready"})
 
 
@@ -213,18 +219,18 @@ async def metrics_page(state: State) -> bytes:
 
 
 def _not_ready(request: Request[Any, Any, Any], error: SessionStorageError) -> Response[Any]:
-    found = problem_responses.problem_of(error)
-    hint = "it is 200 as soon as the store answers; the log of the server says where that is"
-    return answer(request, problem_responses.problem(found.code, found.detail, hint), {})
+    problem = problem_responses.problem_of(error)
+    hint = "the status is 200 as soon as the store answers; the server log names the store"
+    return answer(request, problem_responses.problem(problem.code, problem.detail, hint), {})
 
 
-def _openapi() -> OpenAPIConfig:
+def _openapi_config() -> OpenAPIConfig:
     # JSON only: HTML viewers of a schema load scripts from other hosts.
     return OpenAPIConfig(
         title="cortext",
         version=__version__,
         path="/schema",
-        render_plugins=[Schema(path=_SCHEMA, media_type=MediaType.JSON)],
+        render_plugins=[Schema(path=_SCHEMA_PATHS, media_type=MediaType.JSON)],
         use_handler_docstrings=True,
         security=[{"token": []}],
         components=Components(
@@ -233,32 +239,37 @@ def _openapi() -> OpenAPIConfig:
     )
 
 
-def _framework(request: Request[Any, Any, Any], error: HTTPException) -> Response[Any]:
-    found = problem_responses.problem_of_status(error.status_code, error.detail, error.extra)
+def _handle_http_error(request: Request[Any, Any, Any], error: HTTPException) -> Response[Any]:
+    problem = problem_responses.problem_of_status(error.status_code, error.detail, error.extra)
     is_page = "takes_tokens" in request.app.state and not request.scope["path"].startswith(DATA)
-    if is_page and found.status == 404 and prefers_html(request.headers.get("accept", "")):
+    if is_page and problem.status == 404 and prefers_html(request.headers.get("accept", "")):
         return odd(request, error)
-    return answer(request, found, error.headers or {})
+    return answer(request, problem, error.headers or {})
 
 
-def _ours(request: Request[Any, Any, Any], error: Exception) -> Response[Any]:
+def _handle_error(request: Request[Any, Any, Any], error: Exception) -> Response[Any]:
     return answer(request, problem_responses.problem_of(error), {})
 
 
 def answer(
     request: Request[Any, Any, Any],
-    found: problem_responses.HttpProblem,
+    problem: problem_responses.HttpProblem,
     headers: Mapping[str, str],
 ) -> Response[Any]:
     """Return the error response for a problem: HTML for a browser, JSON for a program.
 
     `headers` are added to the headers that every error response has.
     """
-    headers = {**problem_responses.headers_of(found), **headers}
+    headers = {**problem_responses.headers_of(problem), **headers}
     if prefers_html(request.headers.get("accept", "")):
-        _, body, more = html_of(found)
-        headers = {**headers, **more}
-        return Response(body, status_code=found.status, media_type=MediaType.HTML, headers=headers)
+        _, body, html_headers = html_of(problem)
+        headers = {**headers, **html_headers}
+        return Response(
+            body, status_code=problem.status, media_type=MediaType.HTML, headers=headers
+        )
     return JsonResponse(
-        found, status_code=found.status, media_type=problem_responses.MEDIA_TYPE, headers=headers
+        problem,
+        status_code=problem.status,
+        media_type=problem_responses.MEDIA_TYPE,
+        headers=headers,
     )

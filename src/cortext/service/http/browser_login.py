@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, unquote, urlencode
 
 from cortext.errors import CortextError
-from cortext.service.http.auth import AccessTokens
+from cortext.service.http.access_tokens import AccessTokens
 from cortext.service.http.mount_path import base_of
 from cortext.service.http.request_guard import DATA, Headers
 from cortext.web.local_access import cookie_name, send_answer
@@ -39,11 +39,12 @@ if TYPE_CHECKING:
     from litestar import Response
     from litestar.types import ASGIApp, Receive, Send
 
-_PORTS = {"http": 80, "https": 443}
-_FOR = b"the pages of cortext"
-_MOST_TYPED = 8192
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+_SECRET_CONTEXT = b"the pages of cortext"
+"""The key of cookies is derived from this text and the secret of the server."""
+_MAX_FORM_SIZE = 8192
 """The largest sign-in form that is accepted, in bytes."""
-_TICKET = 600.0
+_TICKET_LIFETIME = 600.0
 """Seconds for which a one-time link is valid."""
 Query = list[tuple[str, str]]
 
@@ -51,24 +52,26 @@ Query = list[tuple[str, str]]
 class Entrance:
     """The sign-in of browsers to the web pages.
 
-    `in_front_of` wraps the application of the pages: it exchanges tokens in URLs and forms for
-    cookies. `owner` finds out to whom the cookie of a later request belongs.
+    `wrap_pages` wraps the application of the pages: it exchanges tokens in URLs and forms for
+    cookies. `owner` returns the owner that the cookie of a later request identifies.
     """
 
     def __init__(
         self, tokens: AccessTokens, secret: str = "", clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._tokens = tokens
-        self._secret = hmac.digest((secret or secrets.token_urlsafe(32)).encode(), _FOR, "sha256")
+        self._secret = hmac.digest(
+            (secret or secrets.token_urlsafe(32)).encode(), _SECRET_CONTEXT, "sha256"
+        )
         self._clock = clock
         self._tickets: dict[str, tuple[str, float]] = {}
         """The unused one-time tickets, each with its cookie value and the time when it expires."""
 
     def owner(self, scope: Any, headers: Headers) -> str | None:
-        """Return the owner to whom the cookie of a request belongs; None without a valid cookie."""
-        sent = headers.get(b"cookie", b"").decode("latin-1")
-        given = cookie_of(sent, _name(scope, headers))
-        return self._tokens.sealed_by(self._secret, given) if given else None
+        """Return the owner that the cookie of a request identifies; None without a valid cookie."""
+        cookie_header = headers.get(b"cookie", b"").decode("latin-1")
+        cookie = cookie_of(cookie_header, _cookie_name(scope, headers))
+        return self._tokens.owner_of_seal(self._secret, cookie) if cookie else None
 
     def link_once(self, token: str) -> str:
         """Return the path of a link that signs a browser in once, as the client of `token`.
@@ -77,92 +80,99 @@ class Entrance:
         only in this process. Raise CortextError if the token is unknown.
         """
         if self._tokens.owner(token) is None:
-            raise CortextError("this token is not known here", hint="take one of `tokens`")
+            raise CortextError("unknown token", hint="use one of `tokens`")
         now = self._clock()
-        self._tickets = {key: kept for key, kept in self._tickets.items() if kept[1] > now}
-        made = secrets.token_urlsafe(24)
-        self._tickets[made] = self._tokens.seal(self._secret, token), now + _TICKET
-        return f"/?{PARAMETER}={made}"
+        self._tickets = {key: ticket for key, ticket in self._tickets.items() if ticket[1] > now}
+        new_ticket = secrets.token_urlsafe(24)
+        self._tickets[new_ticket] = self._tokens.seal(self._secret, token), now + _TICKET_LIFETIME
+        return f"/?{PARAMETER}={new_ticket}"
 
-    def in_front_of(self, app: ASGIApp) -> ASGIApp:
+    def wrap_pages(self, app: ASGIApp) -> ASGIApp:
         async def answer(scope: Any, receive: Receive, send: Send) -> None:
-            made = None
+            response = None
             if scope["type"] == "http" and not scope["path"].startswith(DATA):
-                made = await self._answer(scope, receive)
-            if made is None:
+                response = await self._answer(scope, receive)
+            if response is None:
                 await app(scope, receive, send)
             else:
-                await send_answer(send, made)
+                await send_answer(send, response)
 
         return answer
 
     async def _answer(self, scope: Any, receive: Receive) -> Response[Any] | None:
-        """Return the response to a sign-in or a sign-out; None if `scope` is another request."""
+        """Return the response to a sign-in or a sign-out; None for any other request."""
         if scope["path"] not in (SIGN_IN, SIGN_OUT):
-            return self._by_link(scope)
+            return self._answer_link(scope)
         if scope["method"] != "POST":
-            return self._to(scope, "/", [], None)
+            return self._redirect(scope, "/", [], None)
         if scope["path"] == SIGN_OUT:
-            return left(_name(scope, dict(scope["headers"])), base_of(scope))
-        form = await _form(receive)
+            return left(_cookie_name(scope, dict(scope["headers"])), base_of(scope))
+        form = await _read_form(receive)
         if form is None:
-            return refused(413, "That is too long for a token.", base_of(scope), "token")
-        given, to = form.get(PARAMETER, ""), form.get("to", "")
-        seal = self._sealed(given)
-        if given and seal is None:
-            return refused(401, UNKNOWN, base_of(scope), "token", to)
-        path, _, query = to.partition("?")
+            return refused(413, "This text is too long for a token.", base_of(scope), "token")
+        token, target = form.get(PARAMETER, ""), form.get("to", "")
+        seal = self._cookie_value(token)
+        if token and seal is None:
+            return refused(401, UNKNOWN, base_of(scope), "token", target)
+        path, _, query = target.partition("?")
         path = "/" if path == SIGN_IN else unquote(path)
-        return self._to(scope, path, parse_qsl(query, keep_blank_values=True), seal)
+        return self._redirect(scope, path, parse_qsl(query, keep_blank_values=True), seal)
 
-    def _by_link(self, scope: Any) -> Response[Any] | None:
+    def _answer_link(self, scope: Any) -> Response[Any] | None:
         """Return the response to a URL with a valid token; None for any other URL.
 
-        Remove a token from the query in `scope`, even if it is unknown. For an unknown token, set
-        `WRONG` in `scope`.
+        Remove the token from the query in `scope`, even if the token is unknown. For an unknown
+        token, set the key `WRONG` in `scope`. The page then says that the token is wrong.
         """
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-        given = dict(query).get(PARAMETER)
-        if given is None:
+        token = dict(query).get(PARAMETER)
+        if token is None:
             return None
-        kept = [(name, value) for name, value in query if name != PARAMETER]
-        scope["query_string"] = urlencode(kept).encode()
-        seal = self._sealed(given)
+        other_parameters = [(name, value) for name, value in query if name != PARAMETER]
+        scope["query_string"] = urlencode(other_parameters).encode()
+        seal = self._cookie_value(token)
         if seal is None:
-            scope[WRONG] = bool(given)
+            scope[WRONG] = bool(token)
             return None
-        return self._to(scope, scope["path"], kept, seal)
+        return self._redirect(scope, scope["path"], other_parameters, seal)
 
-    def _to(self, scope: Any, path: str, query: Query, seal: str | None) -> Response[Any]:
-        """Return a redirect to a URL without the token. A `seal` is set as the browser's cookie."""
-        kept = [(name, value) for name, value in query if name != PARAMETER]
-        cookie = f"{_name(scope, dict(scope['headers']))}={seal}" if seal else ""
-        return entered(path, kept, cookie, base_of(scope))
+    def _redirect(self, scope: Any, path: str, query: Query, seal: str | None) -> Response[Any]:
+        """Return a redirect to the URL with this path and query, without the token.
 
-    def _sealed(self, given: str) -> str | None:
-        """Return the cookie value for a token or a one-time ticket; None if `given` is neither.
-
-        A ticket is no longer valid after this call.
+        If `seal` (a hash of the token) is given, it becomes the browser's cookie.
         """
-        ticket = self._tickets.pop(given, None)
+        other_parameters = [(name, value) for name, value in query if name != PARAMETER]
+        cookie = f"{_cookie_name(scope, dict(scope['headers']))}={seal}" if seal else ""
+        return entered(path, other_parameters, cookie, base_of(scope))
+
+    def _cookie_value(self, token_or_ticket: str) -> str | None:
+        """Return the cookie value for a token or a one-time ticket; None if it is not valid.
+
+        A ticket can be used only once, so this call invalidates it.
+        """
+        ticket = self._tickets.pop(token_or_ticket, None)
         if ticket is not None and ticket[1] > self._clock():
             return ticket[0]
-        return None if self._tokens.owner(given) is None else self._tokens.seal(self._secret, given)
+        return (
+            None
+            if self._tokens.owner(token_or_ticket) is None
+            else self._tokens.seal(self._secret, token_or_ticket)
+        )
 
 
-async def _form(receive: Receive) -> dict[str, str] | None:
-    """Return the fields of the submitted sign-in form; None if it is larger than `_MOST_TYPED`."""
+async def _read_form(receive: Receive) -> dict[str, str] | None:
+    """Return the fields of the submitted sign-in form; None if the form is too large."""
     data = b""
     while True:
         message: Any = await receive()
         data += message.get("body", b"")
-        if len(data) > _MOST_TYPED:
+        if len(data) > _MAX_FORM_SIZE:
             return None
         if message["type"] != "http.request" or not message.get("more_body"):
             return dict(parse_qsl(data.decode("latin-1"), keep_blank_values=True))
 
 
-def _name(scope: Any, headers: Headers) -> str:
+def _cookie_name(scope: Any, headers: Headers) -> str:
     """Return the cookie name for a request. The name contains the port that the browser uses."""
     port = headers.get(b"host", b"").rpartition(b":")[2]
-    return cookie_name(int(port) if port.isdigit() else _PORTS.get(scope.get("scheme"), 80))
+    return cookie_name(int(port) if port.isdigit() else _DEFAULT_PORTS.get(scope.get("scheme"), 80))

@@ -14,7 +14,7 @@ from typing import Any
 
 from cortext.errors import CortextError, SessionNotFoundError, SessionStorageError
 from cortext.model import json_codec
-from cortext.service.http.ownership import Owned
+from cortext.service.http.ownership import OwnedStore
 from cortext.service.stores.base import Conversations
 from cortext.service.stores.conversation_events import Subscription
 from cortext.service.stores.port import Conversation, Message, Messages
@@ -25,11 +25,11 @@ LOOK_EVERY = 5.0
 
 The stream then also sends a comment to the client, which keeps the connection open.
 """
-GLANCE_EVERY = 1.0
+CHECK_EVERY = 1.0
 """Seconds between two quick checks while the store sends no event.
 
-A check finds out whether the client may still receive events. It also finds changes by other
-processes that the store does not report.
+A check finds out whether the client may still receive events. It also finds changes that the store
+does not report, because another process made them.
 """
 READY_WITHIN = 2.0
 """Seconds to wait for the store to confirm the subscription to its events."""
@@ -52,7 +52,7 @@ class Streams:
 
     async def follow(
         self,
-        owned: Owned,
+        owned: OwnedStore,
         owner: str,
         known: Conversation,
         after: str | None,
@@ -60,55 +60,55 @@ class Streams:
     ) -> AsyncGenerator[bytes]:
         """Yield server-sent events for the messages that are added to a conversation.
 
-        The window of a conversation is the last messages, which the store still has. The events
-        begin after the message with the id `after`. If `after` is None, only messages from now on
-        are sent. If `after` is "", all messages of the window are sent.
+        The events begin after the message with the id `after`. If `after` is None, only messages
+        from now on are sent. If `after` is "", all messages that the store returns are sent.
 
         The event `begin` names the message after which the stream begins. The event `gap` reports
-        that messages left the window before they were sent. If the conversation is deleted or
-        expires, the last event is `deleted` or `expired`. The stream also ends when the server
-        stops, or when `stays` returns False because the client may no longer receive events.
+        that some messages were not sent, because the store no longer returns them. If the
+        conversation is deleted or expires, the last event is `deleted` or `expired`. The stream
+        also ends when the server stops, or when `stays` returns False.
 
         Args:
-            owned: The store, with its checks of the owner.
+            owned: The store. It checks that the conversation belongs to `owner`.
             owner: The client that receives the events.
             known: The conversation as the caller has just read it.
             after: The id of the last message that the client has.
-            stays: Returns whether the client may still receive events.
+            stays: A function that returns whether the client may still receive events.
         """
         id = known.id
-        waking = _EventWaker(owned.store, id)
-        self.open.add(waking)
+        waker = _EventWaker(owned.store, id)
+        self.open.add(waker)
         try:
-            await waking.ready()
+            await waker.ready()
             if self.ended:
                 return
-            await waking.glance()
-            found = await _look(owned, owner, known)
-            last = after if after is not None else _last(found)
+            await waker.glance()
+            conversation = await _read_again(owned, owner, known)
+            last = after if after is not None else _last_id(conversation)
             yield _RETRY + event("begin", {"after": last or ""}, last)
-            while found is not None:
-                new, has_gap = newer(found.messages, last)
+            while conversation is not None:
+                new, has_gap = newer(conversation.messages, last)
                 if has_gap:
                     yield event("gap", {"id": id})
                 for message in new:
                     yield event("message", message, message.id)
                     last = message.id
-                if not self.ended and not await waking.next(stays):
+                if not self.ended and not await waker.next(stays):
                     yield b": still here\n\n"
                 if self.ended or not stays():
                     return
-                found = await _look(owned, owner, found)
-            yield event(waking.how_it_ended, {"id": id})
+                conversation = await _read_again(owned, owner, conversation)
+            yield event(waker.end_kind, {"id": id})
         finally:
-            self.open.discard(waking)
-            waking.stop()
+            self.open.discard(waker)
+            waker.stop()
 
 
 def newer(messages: Messages, last: str | None) -> tuple[Messages, bool]:
     """Return the messages after the message with the id `last`, and whether there may be a gap.
 
-    If `last` is no longer among `messages`, return all of them: messages in between may be missing.
+    If no message has the id `last` any more, return all messages and True, because messages in
+    between may be missing.
     """
     if not last:
         return messages, False
@@ -129,8 +129,11 @@ def event(kind: str, data: Any, id: str | None = None) -> bytes:
     return head.encode() + b"data: " + json_codec.encode(data) + b"\n\n"
 
 
-async def _look(owned: Owned, owner: str, known: Conversation) -> Conversation | None:
-    """Read the conversation again. Return None if it is gone, and `known` if the store fails."""
+async def _read_again(owned: OwnedStore, owner: str, known: Conversation) -> Conversation | None:
+    """Read the conversation `known` again, and return it.
+
+    Return None if the conversation no longer exists. If the store fails, return `known` itself.
+    """
     try:
         return await owned.get(owner, known.id)
     except SessionNotFoundError:
@@ -140,8 +143,8 @@ async def _look(owned: Owned, owner: str, known: Conversation) -> Conversation |
         return known
 
 
-def _last(found: Conversation | None) -> str | None:
-    messages: list[Message] = found.messages if found else []
+def _last_id(conversation: Conversation | None) -> str | None:
+    messages: list[Message] = conversation.messages if conversation else []
     return messages[-1].id if messages else None
 
 
@@ -153,7 +156,7 @@ class _EventWaker:
     """
 
     def __init__(self, store: Conversations, id: str) -> None:
-        self.how_it_ended = "deleted"
+        self.end_kind = "deleted"
         self._store = store
         self._id = id
         self._mark: object = None
@@ -169,16 +172,17 @@ class _EventWaker:
         try:
             await asyncio.wait_for(self._is_ready.wait(), READY_WITHIN)
         except TimeoutError:
-            _log.warning("a stream looks by itself, for the store does not answer yet")
+            _log.warning("a stream polls the store, because it has not answered yet")
 
     async def next(self, stays: Callable[[], bool]) -> bool:
-        """Wait until the conversation changes, or until `stays` returns False.
+        """Wait until something happens, at most `LOOK_EVERY` seconds.
 
-        Return True in both cases. Return False if neither happens within `LOOK_EVERY` seconds.
+        Return True if the conversation has changed. Also return True if `stays` returns False,
+        which means that the client may get no more events. Return False if nothing happened.
         """
-        for _ in range(max(round(LOOK_EVERY / GLANCE_EVERY), 1)):
+        for _ in range(max(round(LOOK_EVERY / CHECK_EVERY), 1)):
             try:
-                await asyncio.wait_for(self._woken.wait(), min(GLANCE_EVERY, LOOK_EVERY))
+                await asyncio.wait_for(self._woken.wait(), min(CHECK_EVERY, LOOK_EVERY))
             except TimeoutError:
                 if await self.glance() or not stays():
                     return True
@@ -188,9 +192,12 @@ class _EventWaker:
         return False
 
     async def glance(self) -> bool:
-        """Return whether the conversation changed without an event since the last call."""
-        before, self._mark = self._mark, await self._store.mark(self._id)
-        return self._mark != before
+        """Look for a change that the store does not report as an event.
+
+        Return whether there was such a change since the last call.
+        """
+        earlier, self._mark = self._mark, await self._store.mark(self._id)
+        return self._mark != earlier
 
     def wake(self) -> None:
         self._is_ready.set()
@@ -205,9 +212,9 @@ class _EventWaker:
                 self._is_ready.set()
                 async for each in events:
                     if each.kind in ("deleted", "expired"):
-                        self.how_it_ended = each.kind
+                        self.end_kind = each.kind
                     self.wake()
         except CortextError as error:
-            _log.warning("a stream looks by itself, for the store tells nothing: %s", error)
+            _log.warning("a stream polls the store, because it sends no events: %s", error)
         finally:
             self._is_ready.set()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from cortext.model import json_codec
 from cortext.service.http import problem_responses
 from cortext.service.http.metrics import Metrics
-from cortext.service.http.ownership import Owned
+from cortext.service.http.ownership import OwnedStore
 from cortext.service.http.request_bodies import NewMessage, decode
 from cortext.service.http.request_guard import OWNER, refuse, too_large
 
@@ -24,23 +24,23 @@ _TEMPLATE = "/v1/conversations/{id}/messages"
 _JSON = (b"content-type", b"application/json")
 
 
-class Posting:
+class FastPost:
     """An ASGI application that adds posted messages, and passes all other requests to `app`.
 
     `Guard` runs before this application and has already checked the request.
     """
 
-    def __init__(self, app: ASGIApp, owned: Owned, metrics: Metrics, max_body: int) -> None:
+    def __init__(self, app: ASGIApp, owned: OwnedStore, metrics: Metrics, max_body: int) -> None:
         self._app = app
         self._owned = owned
         self._metrics = metrics
         self._max_body = max_body
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
-        found = None
+        match = None
         if scope["type"] == "http" and scope["method"] == "POST" and not scope["query_string"]:
-            found = _PATH.fullmatch(scope["path"])
-        if found is None:
+            match = _PATH.fullmatch(scope["path"])
+        if match is None:
             await self._app(scope, receive, send)
             return
         scope["path_template"] = _TEMPLATE
@@ -52,7 +52,7 @@ class Posting:
             return
         try:
             status, answer = await add_posted(
-                self._owned, self._metrics, scope[OWNER], found[1], data
+                self._owned, self._metrics, scope[OWNER], match[1], data
             )
         except Exception as error:  # noqa: BLE001  as the framework does for its handlers
             await refuse(send, problem_responses.problem_of(error))
@@ -64,7 +64,7 @@ class Posting:
     async def _body(self, receive: Receive) -> bytes | None:
         """Return the body of the request; None if the client disconnected.
 
-        Stop reading when the body exceeds the limit, and return what was read.
+        Stop reading when the body exceeds the limit, and return the part that was read.
         """
         parts: list[bytes] = []
         size = 0
@@ -81,7 +81,7 @@ class Posting:
 
 
 async def add_posted(
-    owned: Owned, metrics: Metrics, owner: str, id: str, data: bytes
+    owned: OwnedStore, metrics: Metrics, owner: str, id: str, data: bytes
 ) -> tuple[int, bytes]:
     """Store a posted message, and return the HTTP status and the body of the response.
 

@@ -22,15 +22,15 @@ from typing import Any, NamedTuple
 import uvicorn
 
 from cortext.errors import CortextError
+from cortext.service.http.access_tokens import TokenFolder, local_token, read_tokens
 from cortext.service.http.application import Service, create_app
-from cortext.service.http.auth import TokenFolder, local_token, read_tokens
-from cortext.service.http.open_connections import Connection
+from cortext.service.http.open_store_url import open_store_at
 from cortext.service.http.rate_limits import MAX_BODY, MAX_STREAMS
 from cortext.service.http.request_guard import ANY_ADDRESS, LOOPBACK_NAMES
-from cortext.service.http.store_urls import opened_store
+from cortext.service.http.stalled_connections import Connection
 from cortext.web.page_access import PARAMETER
 
-_PATIENCE = 30
+_SHUTDOWN_TIMEOUT = 30
 """Seconds that requests in progress may take to finish when the server stops."""
 _KEEP_ALIVE = 75
 
@@ -67,14 +67,14 @@ def serve(settings: Settings, tell: Callable[[str], None]) -> None:
     _check_store(settings)
     _check_tokens(settings)
     if settings.pages:
-        settings = settings._replace(secret=_secret(settings.tokens))
-    with _listener(settings.host, settings.port) as listener:
+        settings = settings._replace(secret=_cookie_secret(settings.tokens))
+    with _open_listener(settings.host, settings.port) as listener:
         port = listener.getsockname()[1]
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
         config = _config(settings)
         tell(f"http://{host}:{port}")
         # uvicorn raises the signal again after its shutdown. Exit with status 0 in this case.
-        signal.signal(signal.SIGTERM, _leave)
+        signal.signal(signal.SIGTERM, _exit)
         if settings.workers == 1:
             uvicorn.Server(config).run(sockets=[listener])
         else:
@@ -83,7 +83,7 @@ def serve(settings: Settings, tell: Callable[[str], None]) -> None:
             Multiprocess(config, sockets=[listener]).run()
 
 
-def _leave(_number: int, _frame: Any) -> None:
+def _exit(_number: int, _frame: Any) -> None:
     sys.exit(0)
 
 
@@ -106,10 +106,10 @@ def host_names(host: str, names: tuple[str, ...]) -> tuple[str, ...]:
 
 def worker_app(settings: Settings) -> _StoppingServer:
     """Open the store, and return the ASGI application for one worker process."""
-    _show_log()
+    _configure_log()
     return _StoppingServer(
         create_app(
-            opened_store(settings.store, **settings.bounds),
+            open_store_at(settings.store, **settings.bounds),
             tokens=TokenFolder(settings.tokens),
             hosts=host_names(settings.host, settings.names),
             rate=settings.rate,
@@ -123,7 +123,7 @@ def worker_app(settings: Settings) -> _StoppingServer:
     )
 
 
-def _show_log() -> None:
+def _configure_log() -> None:
     """Log to stderr: cortext from level INFO, everything else from level WARNING."""
     form = "%(asctime)s %(levelname)s %(message)s"
     logging.basicConfig(format=form, level=logging.WARNING, force=True)
@@ -146,12 +146,12 @@ class _StoppingServer:
         await self._service(scope, receive, send)
 
     def _end_on(self, number: signal.Signals) -> None:
-        before = signal.getsignal(number)
+        previous = signal.getsignal(number)
 
         def end(signum: int, frame: Any) -> None:
             self._service.end_streams()
-            if callable(before):
-                before(signum, frame)
+            if callable(previous):
+                previous(signum, frame)
 
         signal.signal(number, end)
 
@@ -167,7 +167,7 @@ def _config(settings: Settings) -> uvicorn.Config:
         # Use the address of the connection, and ignore forwarding headers: a client can fake them.
         proxy_headers=False,
         server_header=False,
-        timeout_graceful_shutdown=_PATIENCE,
+        timeout_graceful_shutdown=_SHUTDOWN_TIMEOUT,
         timeout_keep_alive=_KEEP_ALIVE,
         ws="none",
     )
@@ -177,28 +177,28 @@ def _check_store(settings: Settings) -> None:
     """Raise CortextError if the store cannot be opened, or if several workers cannot share it."""
     if settings.workers > 1 and settings.store.startswith("memory:"):
         raise CortextError(
-            "with memory: each of several workers would have conversations of its own",
-            hint="one worker, or a store that they share: --store file:PATH or redis://…",
+            "several workers cannot share the store memory:",
+            hint="use one worker, or a shared store: --store file:PATH or --store redis://…",
         )
-    opened_store(settings.store, **settings.bounds)
+    open_store_at(settings.store, **settings.bounds)
 
 
 def _check_tokens(settings: Settings) -> None:
-    """Create the token `local` if the server listens on a loopback address and has no such token.
+    """Check that the server has a token.
 
-    If other machines can reach the server, raise CortextError if there is no token: the user who
-    starts such a server must know its token.
+    If only this machine can reach the server, create the token `local` if it does not exist yet. If
+    other machines can reach the server and it has no token at all, raise CortextError.
     """
     if is_loopback(settings.host):
         local_token(settings.tokens)
     elif not os.path.isdir(settings.tokens) or not read_tokens(settings.tokens):
         raise CortextError(
-            f"{settings.host} can be reached from elsewhere, and there is no token yet",
-            hint="make one first: `cortext serve --new-token NAME`",
+            f"other machines can reach {settings.host}, but there is no token yet",
+            hint="make a token first: `cortext serve --new-token NAME`",
         )
 
 
-def _secret(folder: str) -> str:
+def _cookie_secret(folder: str) -> str:
     """Return the secret from which cookies are derived: the token `local`, or random text.
 
     With the token, cookies stay valid after a restart and on servers with the same token folder.
@@ -218,7 +218,7 @@ def page_link(folder: str, address: str) -> str:
     return f"{address}/?{PARAMETER}={owners['']}" if "" in owners else ""
 
 
-def _listener(host: str, port: int) -> socket.socket:
+def _open_listener(host: str, port: int) -> socket.socket:
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -235,7 +235,7 @@ def _listener(host: str, port: int) -> socket.socket:
         listener.close()
         raise CortextError(
             f"cannot listen on {host}:{port}: {os.strerror(error.errno or 0).lower()}",
-            hint="`--port 0` takes any port that is free",
+            hint="`--port 0` uses any free port",
         ) from None
     listener.set_inheritable(True)
     return listener

@@ -17,14 +17,14 @@ from cortext import paths
 from cortext.catalog.row import ConversationRow
 from cortext.clock import from_micros
 from cortext.features.listing.conversation_list import ConversationList, ListFilter
-from cortext.features.search.background_refresh import Warming
+from cortext.features.search.background_refresh import BackgroundRefresh
 from cortext.features.search.search import Search, SearchHit, TextFilter
 
 T = TypeVar("T")
 WAIT = 3.0
-"""The most seconds that a search waits while new messages are read."""
-_LOOK = 0.002
-_LONGEST_LOOK = 0.1
+"""The maximum number of seconds that a search waits while new messages are read."""
+_FIRST_PAUSE = 0.002
+_LONGEST_PAUSE = 0.1
 
 
 class ListedSession(Struct, rename="camel"):
@@ -89,64 +89,70 @@ class MachineSessions:
     """
 
     def __init__(self) -> None:
-        self._one: asyncio.Lock | None = None
-        self._warming = Warming()
+        self._lock: asyncio.Lock | None = None
+        self._warming = BackgroundRefresh()
 
-    async def list(self, wanted: ListFilter, *, limit: int, offset: int) -> SessionPage:
-        return await self._do(lambda: _list(wanted, limit, offset))
+    async def list(self, list_filter: ListFilter, *, limit: int, offset: int) -> SessionPage:
+        return await self._run_in_thread(lambda: _list_page(list_filter, limit, offset))
 
     async def search(
-        self, text: str, wanted: ListFilter, narrow: TextFilter, *, limit: int
+        self, text: str, list_filter: ListFilter, text_filter: TextFilter, *, limit: int
     ) -> FoundPage:
         """Search the conversations of this machine, and return at most `limit` passages.
 
-        First wait up to `WAIT` seconds while new messages are read. `wanted` filters the
-        conversations, and `narrow` filters the passages in them.
+        First wait up to `WAIT` seconds while new messages are read. `list_filter` selects the
+        conversations, and `text_filter` selects the passages in them.
         """
-        await self._catch_up()
-        return await self._do(lambda: self._search(text, wanted, narrow, limit))
+        await self._wait_for_new_messages()
+        return await self._run_in_thread(
+            lambda: self._search(text, list_filter, text_filter, limit)
+        )
 
     async def end(self) -> None:
         """Stop the background thread. The messages that it has read stay in the search index."""
         await asyncio.to_thread(self._warming.end)
 
-    async def _catch_up(self) -> None:
-        """Start reading new messages in the background, and wait for the end up to `WAIT` seconds.
+    async def _wait_for_new_messages(self) -> None:
+        """Read new messages in the background, and wait at most `WAIT` seconds until they are read.
 
-        The wait polls and blocks no thread, because stores need the few threads for their files.
+        The wait polls and blocks no thread, because there are few threads, and stores need them.
         """
         warming, loop = self._warming, asyncio.get_running_loop()
         warming.start()
-        end, pause = loop.time() + WAIT, _LOOK
+        end, pause = loop.time() + WAIT, _FIRST_PAUSE
         while warming.goes_on and loop.time() < end:
             await asyncio.sleep(pause)
-            pause = min(2 * pause, _LONGEST_LOOK)
+            pause = min(2 * pause, _LONGEST_PAUSE)
 
-    async def _do(self, work: Callable[[], T]) -> T:
-        self._one = self._one or asyncio.Lock()
-        async with self._one:
+    async def _run_in_thread(self, work: Callable[[], T]) -> T:
+        self._lock = self._lock or asyncio.Lock()
+        async with self._lock:
             return await asyncio.to_thread(work)
 
-    def _search(self, text: str, wanted: ListFilter, narrow: TextFilter, limit: int) -> FoundPage:
+    def _search(
+        self, text: str, list_filter: ListFilter, text_filter: TextFilter, limit: int
+    ) -> FoundPage:
         search = Search()
-        # A refresh would wait for the background thread while it reads.
+        # While the background thread reads, a refresh would have to wait for it.
         left = self._warming.left if self._warming.goes_on else search.refresh().left
-        return FoundPage([*map(_found, search.find(text, wanted, narrow, most=limit))], left)
+        return FoundPage(
+            [*map(_search_hit, search.find(text, list_filter, text_filter, most=limit))], left
+        )
 
 
-def _list(wanted: ListFilter, limit: int, offset: int) -> SessionPage:
+def _list_page(list_filter: ListFilter, limit: int, offset: int) -> SessionPage:
     conversations = ConversationList(paths.workspace_root(), everywhere=True)
-    rows = conversations.list(wanted, capture=True).rows
+    rows = conversations.list(list_filter, capture=True).rows
     end = offset + limit
     return SessionPage(
-        [*map(_listed, rows[offset:end])],
+        [*map(_list_entry, rows[offset:end])],
         len(rows),
         end if end < len(rows) else None,
         conversations.left,
     )
 
 
-def _listed(row: ConversationRow) -> ListedSession:
+def _list_entry(row: ConversationRow) -> ListedSession:
     return ListedSession(
         id=row.id,
         title=row.title,
@@ -163,9 +169,9 @@ def _listed(row: ConversationRow) -> ListedSession:
     )
 
 
-def _found(hit: SearchHit) -> FoundText:
+def _search_hit(hit: SearchHit) -> FoundText:
     return FoundText(
-        session=_listed(hit.row),
+        session=_list_entry(hit.row),
         message=hit.number,
         role=hit.role,
         timestamp=from_micros(hit.time),

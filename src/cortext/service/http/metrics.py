@@ -15,7 +15,7 @@ _METHODS = frozenset(("GET", "POST", "PATCH", "DELETE", "HEAD", "OPTIONS"))
 class Metrics:
     """Counts of requests, response times and messages.
 
-    No label contains text that a client chose. For this reason clients cannot create new series.
+    No label contains text that a client chose. So a client cannot add new series of values.
     """
 
     def __init__(self) -> None:
@@ -29,14 +29,14 @@ class Metrics:
         key = (method if method in _METHODS else "other", route, status)
         self._requests[key] = self._requests.get(key, 0) + 1
         self._seconds += seconds
-        for number, most in enumerate(_BUCKETS):
-            if seconds <= most:
+        for number, limit in enumerate(_BUCKETS):
+            if seconds <= limit:
                 self._buckets[number] += 1
                 return
         self._buckets[-1] += 1
 
     def text(self, *, streams: int) -> str:
-        parts = (self._request_lines(), self._time_lines(), self._numbers(streams))
+        parts = (self._request_lines(), self._time_lines(), self._number_lines(streams))
         return "\n".join([*(line for part in parts for line in part), ""])
 
     def _request_lines(self) -> Iterator[str]:
@@ -48,21 +48,21 @@ class Metrics:
 
     def _time_lines(self) -> Iterator[str]:
         name = "cortext_http_request_seconds"
-        yield f"# HELP {name} Time to the last byte of an answer, without event streams."
+        yield f"# HELP {name} Time to the last byte of a response, without event streams."
         yield f"# TYPE {name} histogram"
         total = 0
-        for most, count in zip((*_BUCKETS, "+Inf"), self._buckets, strict=True):
+        for limit, count in zip((*_BUCKETS, "+Inf"), self._buckets, strict=True):
             total += count
-            yield f'{name}_bucket{{le="{most}"}} {total}'
+            yield f'{name}_bucket{{le="{limit}"}} {total}'
         yield f"{name}_sum {self._seconds:.6f}"
         yield f"{name}_count {total}"
 
-    def _numbers(self, streams: int) -> Iterator[str]:
-        for name, kind, about, value in (
-            ("cortext_http_in_flight", "gauge", "Requests being answered.", self.in_flight),
-            ("cortext_event_streams", "gauge", "Event streams that are open.", streams),
-            ("cortext_messages_total", "counter", "Messages that were added.", self.messages),
+    def _number_lines(self, streams: int) -> Iterator[str]:
+        for name, kind, description, value in (
+            ("cortext_http_in_flight", "gauge", "Requests in progress.", self.in_flight),
+            ("cortext_event_streams", "gauge", "Open event streams.", streams),
+            ("cortext_messages_total", "counter", "Messages added.", self.messages),
         ):
-            yield f"# HELP {name} {about}"
+            yield f"# HELP {name} {description}"
             yield f"# TYPE {name} {kind}"
             yield f"{name} {value}"

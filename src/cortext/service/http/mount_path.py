@@ -1,4 +1,4 @@
-"""The mount path: the path of another ASGI application below which the service is mounted."""
+"""The mount path: the path at which another ASGI application has mounted the service."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ _OUTER = "cortext.outer"
 def inside(scope: Any) -> Any:
     """Return the ASGI scope of a request without the mount path in its `path`.
 
-    Some servers and frameworks leave the mount path in `path`, and others remove it. With this
-    function, access checks and routing always see the same path.
+    The mount path is the path at which another application has mounted the service. Some servers
+    and frameworks leave it in `path`, and others remove it. With this function, access checks and
+    routing always see the same path.
     """
     root = scope.get("root_path", "").rstrip("/")
     if not root:
@@ -27,10 +28,13 @@ def inside(scope: Any) -> Any:
 
 
 def outside(scope: Any) -> Any:
-    """Return the original ASGI scope, from which `inside` made `scope`."""
+    """Return the ASGI scope that was passed to `inside`. `scope` is what `inside` returned."""
     return scope.get(_OUTER, scope)
 
 
 def base_of(scope: Any) -> str:
-    """Return the mount path, to be put before the paths in links; "" if there is none."""
+    """Return the mount path of the service, as a prefix for links.
+
+    Return "" if the service is not mounted in another application.
+    """
     return scope.get(_BASE, "")

@@ -16,8 +16,7 @@ from msgspec.structs import replace
 
 from cortext.errors import SessionNotFoundError
 from cortext.model.ids import check_id
-from cortext.service.stores.base import Conversations, could_be, is_of, tell_of_new
-from cortext.service.stores.conversation_summary import summarize
+from cortext.service.stores.base import Conversations, is_of, is_valid_id, log_replaced_id
 from cortext.service.stores.port import (
     Conversation,
     ConversationEntry,
@@ -25,17 +24,19 @@ from cortext.service.stores.port import (
     Message,
     Messages,
 )
+from cortext.service.stores.routing_summary import summarize
 
-_MOST_KNOWN = 20_000
+_MAX_CACHED = 20_000
 
 
-class Owned:
+class OwnedStore:
     """A store whose methods check that a conversation belongs to the client that makes the request.
 
-    In all methods, `owner` is the client, and `whose` is one of the client's users. A `whose` of ""
-    means conversations without a user, and None means those of any user. For a conversation of
-    another client, the methods raise SessionNotFoundError, as for a missing conversation. They
-    raise InvalidIdError for text that cannot be an id.
+    In all methods, `owner` is the client, and `whose` is one of the client's users. "" as `whose`
+    means conversations without a user, and None means conversations of any user.
+
+    For a conversation of another client, the methods raise SessionNotFoundError, as for a missing
+    conversation. They raise InvalidIdError for text that cannot be an id.
     """
 
     def __init__(self, store: Conversations) -> None:
@@ -50,28 +51,28 @@ class Owned:
         return await self.get(owner, id)
 
     async def get(self, owner: str, id: str) -> Conversation:
-        found = await self._own(owner, check_id(id))
-        if found is None:
+        conversation = await self._find_own(owner, check_id(id))
+        if conversation is None:
             raise SessionNotFoundError(id)
-        return found
+        return conversation
 
     async def get_or_create(
         self, owner: str, id: str, metadata: Mapping[str, Any], whose: str | None = ""
     ) -> tuple[Conversation, bool]:
         """Return the conversation `id` and False. If it is missing, return a new one and True.
 
-        The new conversation gets a new id, and `metadata`. A conversation that does not belong to
-        the client's user `whose` counts as missing.
+        A new conversation gets a new id and `metadata`. A conversation that does not belong to the
+        client's user `whose` counts as missing.
         """
-        found = await self._own(owner, id) if could_be(id) else None
-        if found is not None and (whose is None or self._owners[id] == stored(owner, whose)):
-            return found, False
-        made = await self.create(owner, metadata, whose or "")
-        tell_of_new(id, made.id)
-        return made, True
+        existing = await self._find_own(owner, id) if is_valid_id(id) else None
+        if existing is not None and (whose is None or self._owners[id] == stored(owner, whose)):
+            return existing, False
+        new = await self.create(owner, metadata, whose or "")
+        log_replaced_id(id, new.id)
+        return new, True
 
     async def add(self, owner: str, id: str, message: Message) -> bool:
-        await self._check(owner, id)
+        await self._check_owner(owner, id)
         return await self.store.add_if_new(id, message)
 
     async def message(self, id: str, message: str | None) -> Message | None:
@@ -80,23 +81,23 @@ class Owned:
         Return None if the store no longer has the message. This method does not check the owner of
         the conversation: the caller must have done that.
         """
-        found = (each for each in await self.store.get_history(id) if each.id == message)
-        return next(found, None)
+        matches = (each for each in await self.store.get_history(id) if each.id == message)
+        return next(matches, None)
 
     async def history(self, owner: str, id: str, limit: int | None) -> Messages:
-        await self._check(owner, id)
-        found = await self.store.get_history(id, limit)
-        if not found:
+        await self._check_owner(owner, id)
+        messages = await self.store.get_history(id, limit)
+        if not messages:
             # `get` raises if the conversation has expired since its owner was cached.
             await self.get(owner, id)
-        return found
+        return messages
 
     async def summary(self, owner: str, id: str) -> ConversationSummary:
         return summarize((await self.get(owner, id)).messages)
 
     async def set_metadata(self, owner: str, id: str, changes: Mapping[str, Any]) -> Conversation:
         """Change the given keys of a conversation's metadata, and return the conversation."""
-        await self._check(owner, id)
+        await self._check_owner(owner, id)
         await self.store.set_metadata(id, changes)
         return await self.get(owner, id)
 
@@ -111,49 +112,49 @@ class Owned:
         until: datetime | None = None,
         whose: str | None = None,
     ) -> list[ConversationEntry]:
-        most = limit if until is None else None
+        store_limit = limit if until is None else None
         if whose is None:
-            found = await self.store.list(owner=stored(owner), limit=most, below=True)
+            entries = await self.store.list(owner=stored(owner), limit=store_limit, below=True)
         else:
-            found = await self.store.list(owner=stored(owner, whose), limit=most)
+            entries = await self.store.list(owner=stored(owner, whose), limit=store_limit)
         if until is not None:
-            last = until if until.tzinfo else until.replace(tzinfo=UTC)
-            found = [entry for entry in found if entry.created_at <= last][:limit]
-        return [replace(entry, owner=shown(owner, entry.owner)) for entry in found]
+            last_time = until if until.tzinfo else until.replace(tzinfo=UTC)
+            entries = [entry for entry in entries if entry.created_at <= last_time][:limit]
+        return [replace(entry, owner=shown(owner, entry.owner)) for entry in entries]
 
-    async def _own(self, owner: str, id: str) -> Conversation | None:
+    async def _find_own(self, owner: str, id: str) -> Conversation | None:
         """Return the conversation; None if it does not exist or belongs to another client."""
-        found = await self.store.get(id)
-        if found is None or not _reaches(owner, found.owner):
+        conversation = await self.store.get(id)
+        if conversation is None or not _may_access(owner, conversation.owner):
             return None
-        self._know(id, found.owner)
-        found.owner = shown(owner, found.owner)
-        return found
+        self._cache_owner(id, conversation.owner)
+        conversation.owner = shown(owner, conversation.owner)
+        return conversation
 
-    async def _check(self, owner: str, id: str) -> None:
-        known = self._owners.get(id)
-        if known is None:
+    async def _check_owner(self, owner: str, id: str) -> None:
+        cached = self._owners.get(id)
+        if cached is None:
             await self.get(owner, id)
-        elif not _reaches(owner, known):
+        elif not _may_access(owner, cached):
             raise SessionNotFoundError(id)
 
-    def _know(self, id: str, owner: str) -> None:
+    def _cache_owner(self, id: str, owner: str) -> None:
         self._owners[id] = owner
-        if len(self._owners) > _MOST_KNOWN:
+        if len(self._owners) > _MAX_CACHED:
             self._owners.popitem(last=False)
 
 
-class EveryOwner(Owned):
+class EveryOwner(OwnedStore):
     """A store in which every caller sees the conversations of all owners.
 
     `cortext web` uses this class for the user of this machine, who can open the store anyway.
     """
 
     async def get(self, owner: str, id: str) -> Conversation:
-        found = await self.store.get(check_id(id))
-        if found is None:
+        conversation = await self.store.get(check_id(id))
+        if conversation is None:
             raise SessionNotFoundError(id)
-        return found
+        return conversation
 
     async def entries(
         self,
@@ -174,14 +175,14 @@ def stored(owner: str, whose: str = "") -> str:
     return f"{name}/{whose}" if whose else name
 
 
-def shown(owner: str, found: str) -> str:
+def shown(owner: str, stored_owner: str) -> str:
     """Return the owner name that a client sees: the client's own name, or the name of its user.
 
-    `found` is the owner name that the store uses, as `stored` returns it.
+    `stored_owner` is the owner name that the store uses, as `stored` returns it.
     """
     name = stored(owner)
-    return owner if found == name else found[len(name) + 1 :]
+    return owner if stored_owner == name else stored_owner[len(name) + 1 :]
 
 
-def _reaches(owner: str, found: str) -> bool:
-    return is_of(found, stored(owner), below=True)
+def _may_access(owner: str, stored_owner: str) -> bool:
+    return is_of(stored_owner, stored(owner), below=True)

@@ -37,23 +37,24 @@ def prefers_html(accept: str) -> bool:
 
     The result is False for `*/*`, so programs that accept anything get JSON.
     """
-    found: dict[str, float] = {}
+    qualities: dict[str, float] = {}
     for each in accept.lower().split(",")[:50]:
         kind, _, rest = each.partition(";")
-        found[kind.strip()] = _quality(rest)
-    html = max(found.get(kind, 0.0) for kind in _HTML)
-    return html > max(found.get(kind, 0.0) for kind in _JSON)
+        qualities[kind.strip()] = _quality(rest)
+    html = max(qualities.get(kind, 0.0) for kind in _HTML)
+    return html > max(qualities.get(kind, 0.0) for kind in _JSON)
 
 
-def html_of(found: HttpProblem) -> tuple[str, bytes, Mapping[str, str]]:
+def html_of(problem: HttpProblem) -> tuple[str, bytes, Mapping[str, str]]:
     """Return the media type, the body and the headers of the HTML page that shows a problem."""
-    told = [f"<p>{with_code(each)}</p>" for each in (found.detail, found.hint) if each]
+    paragraphs = [f"<p>{with_code(each)}</p>" for each in (problem.detail, problem.hint) if each]
     text = (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(found.title)}</title><style>{_STYLE}</style></head>"
-        f"<body><h1>{escape(found.title)}</h1>{''.join(told)}"
-        f"<p><small>{found.status} {escape(found.code)} \u00b7 cortext</small></p></body></html>\n"
+        f"<title>{escape(problem.title)}</title><style>{_STYLE}</style></head>"
+        f"<body><h1>{escape(problem.title)}</h1>{''.join(paragraphs)}"
+        f"<p><small>{problem.status} {escape(problem.code)} \u00b7 cortext</small></p>"
+        "</body></html>\n"
     )
     return "text/html; charset=utf-8", text.encode("utf-8", "replace"), _HEADERS
 

@@ -22,7 +22,7 @@ from cortext.errors import (
 from cortext.model import json_codec
 
 MEDIA_TYPE = "application/problem+json"
-_AGAIN = {"unavailable": "1", "busy": "1", "too-many-streams": "5"}
+_RETRY_AFTER = {"unavailable": "1", "busy": "1", "too-many-streams": "5"}
 """The codes of temporary errors, each with the seconds after which a client should retry."""
 _PLACE = re.compile(
     r"""[ ]at[ ]"[^"]*"(?:,[ ]port[ ]\d+)? | [ ]at[ ][^\s,]+ | "[^"]*"
@@ -30,7 +30,7 @@ _PLACE = re.compile(
     | \b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)? | (?<![\w.-])[\w.-]+:\d{2,5}\b""",
     re.VERBOSE,
 )
-"""Matches file paths, network addresses, and everything in double quotes."""
+"""Matches file paths, network addresses, and quoted text, which clients must not see."""
 _log = logging.getLogger("cortext.web")
 
 
@@ -56,62 +56,60 @@ class Kind(NamedTuple):
     hint: str
 
 
-_SCHEMA = "`GET /schema` says what there is and what it takes"
-_LATER = "ask again after a while; a message that is sent again with its `id` is stored once"
+_SCHEMA_HINT = "`GET /schema` lists all paths and their arguments"
+_LATER_HINT = "try again later; a message that is sent again with the same `id` is stored once"
 KINDS = {
-    "bad-request": Kind(400, "The request cannot be understood", _SCHEMA),
-    "invalid-id": Kind(400, "This cannot be an id", "take one that this server gave you"),
+    "bad-request": Kind(400, "The request is invalid", _SCHEMA_HINT),
+    "invalid-id": Kind(400, "The id is invalid", "use an id from this server"),
     "unauthorized": Kind(
         401,
-        "A token is needed",
-        "send the header `Authorization: Bearer TOKEN`; `cortext serve` says at its start in which "
-        "folder the tokens are, and `cortext serve --new-token NAME` makes one",
+        "A token is required",
+        "send the header `Authorization: Bearer TOKEN`; `cortext serve` prints the folder of the "
+        "tokens when it starts, and `cortext serve --new-token NAME` makes a token",
     ),
     "wrong-host": Kind(
         403,
-        "This server is not called so",
-        "call it by its address; or start it with `--allow-host NAME`, in an application of your "
-        "own with `hosts`",
+        "Unknown host name",
+        "use the address of the server, or allow the name: `--allow-host NAME`, or `hosts` in "
+        "your own application",
     ),
     "wrong-origin": Kind(
         403,
-        "A page of another origin may not ask",
-        "ask from a program, or serve the page and this server under the same name",
+        "Requests from pages of another origin are not allowed",
+        "send the request from a program, or serve the page under the name of this server",
     ),
     "token-needed": Kind(
-        403, "Without a token only this machine may ask", "start the server with tokens"
+        403, "Without tokens, only this machine may send requests", "start the server with tokens"
     ),
-    "forbidden": Kind(
-        403, "This token does not allow that", "only the token `local` of the server does"
-    ),
+    "forbidden": Kind(403, "This token does not allow that", "use the token `local` of the server"),
     "not-found": Kind(
         404,
-        "There is no such conversation",
-        "it may have expired: `POST /v1/conversations` begins another",
+        "Conversation not found",
+        "it may have expired; `POST /v1/conversations` creates a new one",
     ),
-    "no-such-path": Kind(404, "There is nothing at this path", _SCHEMA),
-    "method-not-allowed": Kind(405, "This path does not have that method", _SCHEMA),
+    "no-such-path": Kind(404, "Unknown path", _SCHEMA_HINT),
+    "method-not-allowed": Kind(405, "This path does not support the method", _SCHEMA_HINT),
     "too-large": Kind(
         413, "The body is too large", "send less; the setting `serve.max_body` is the limit"
     ),
     "unsupported-media-type": Kind(
-        415, "The body is not JSON", "send it as it is, with `Content-Type: application/json`"
+        415, "The body is not JSON", "send JSON with `Content-Type: application/json`"
     ),
     "too-many-requests": Kind(
-        429, "Too many requests", "come again after as many seconds as `Retry-After` says"
+        429, "Too many requests", "wait for the number of seconds in `Retry-After`"
     ),
     "too-many-streams": Kind(
         429,
         "Too many event streams are open",
-        "close one that nobody reads; the setting `serve.max_streams` is the limit",
+        "close unused streams; the setting `serve.max_streams` is the limit",
     ),
-    "internal": Kind(500, "Something went wrong here", "the log of the server says what"),
-    "unavailable": Kind(503, "The store cannot do this now", _LATER),
-    "busy": Kind(503, "The conversation is busy", _LATER),
+    "internal": Kind(500, "Internal error", "the server log has the details"),
+    "unavailable": Kind(503, "The store is not available", _LATER_HINT),
+    "busy": Kind(503, "The conversation is busy", _LATER_HINT),
     "damaged": Kind(
         503,
-        "What is stored of the conversation cannot be read",
-        "the log of the server says where it is",
+        "The stored conversation cannot be read",
+        "the server log names the place",
     ),
 }
 _BY_STATUS = {
@@ -132,43 +130,47 @@ def problem(code: str, detail: str = "", hint: str = "") -> HttpProblem:
     return HttpProblem(urn, kind.title, kind.status, code, detail, hint or kind.hint)
 
 
-def headers_of(found: HttpProblem) -> dict[str, str]:
-    """Return the headers of an error response: no caching, and `Retry-After` if it is temporary."""
-    again = {"Retry-After": _AGAIN[found.code]} if found.code in _AGAIN else {}
-    return {"Cache-Control": "no-store", **again}
+def headers_of(http_problem: HttpProblem) -> dict[str, str]:
+    """Return the headers of an error response, with `Retry-After` if the problem is temporary."""
+    retry = (
+        {"Retry-After": _RETRY_AFTER[http_problem.code]}
+        if http_problem.code in _RETRY_AFTER
+        else {}
+    )
+    return {"Cache-Control": "no-store", **retry}
 
 
-def encode(found: HttpProblem) -> bytes:
-    return json_codec.encode(found)
+def encode(http_problem: HttpProblem) -> bytes:
+    return json_codec.encode(http_problem)
 
 
 def problem_of(error: Exception) -> HttpProblem:
-    """Return the problem that a client sees for an exception.
+    """Return the problem (the body of the error response) that a client sees for an exception.
 
-    Storage errors and unexpected errors are logged in full. In these errors, the client sees no
-    paths and no network addresses of the server.
+    Storage errors and unexpected errors are logged in full. The problem for such an error contains
+    no paths and no network addresses of the server.
     """
     if isinstance(error, SessionNotFoundError):
         return problem("not-found", str(error))
     if isinstance(error, InvalidIdError):
         return problem("invalid-id", str(error), error.hint)
     if isinstance(error, SessionStorageError):
-        _log.warning("the store cannot do this: %s", error)
-        return problem(_storage_code(error), without_places(error))
+        _log.warning("the store failed: %s", error)
+        return problem(_storage_code(error), hide_addresses(error))
     if isinstance(error, (CortextError, ValueError)):
         return problem("bad-request", str(error), getattr(error, "hint", ""))
-    _log.error("an error that nobody foresaw", exc_info=error)
+    _log.error("an unexpected error", exc_info=error)
     return problem("internal")
 
 
-def without_places(error: SessionStorageError) -> str:
+def hide_addresses(error: SessionStorageError) -> str:
     """Return the message of a storage error without file paths and network addresses."""
-    said = str(error)
+    text = str(error)
     if error.path:
-        said = said.replace(error.path, "a file")
+        text = text.replace(error.path, "a file")
     if isinstance(error, SessionLockedError):
-        said = said.replace(error.holder, "another process")
-    return " ".join(_PLACE.sub("", said).split())
+        text = text.replace(error.holder, "another process")
+    return " ".join(_PLACE.sub("", text).split())
 
 
 def _storage_code(error: SessionStorageError) -> str:
@@ -178,7 +180,7 @@ def _storage_code(error: SessionStorageError) -> str:
 
 
 def problem_of_status(status: int, detail: str, extra: Any) -> HttpProblem:
-    """Return the problem that a client sees for an HTTP error of the web framework.
+    """Return the problem (the body of the error response) for an HTTP error of the web framework.
 
     `detail` and `extra` are the attributes of the framework's exception. The client sees them only
     if the request was not valid.
@@ -195,6 +197,6 @@ def _reasons(extra: Any) -> str:
     """Return a text that lists the invalid fields of a request, each with the reason."""
     if not isinstance(extra, list):
         return ""
-    found = (cast("dict[str, Any]", each) for each in cast("list[Any]", extra))
-    reasons = [f"{each.get('key', 'the body')}: {each.get('message', '')}" for each in found]
+    details = (cast("dict[str, Any]", each) for each in cast("list[Any]", extra))
+    reasons = [f"{each.get('key', 'the body')}: {each.get('message', '')}" for each in details]
     return "; ".join(reasons)[:500]

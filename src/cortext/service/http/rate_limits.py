@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 MAX_BODY = 1 << 20
 MAX_STREAMS = 1000
-_MOST_CLIENTS = 10_000
+_MAX_CLIENTS = 10_000
 
 
 class Rate:
@@ -18,48 +18,49 @@ class Rate:
     """
 
     def __init__(self, per_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
-        self._most = float(per_minute)
+        self._maximum = float(per_minute)
         self._clock = clock
-        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        self._remaining: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def wait(self, client: str) -> float:
         """Count a request of a client, and return 0 if the limit allows it.
 
         Otherwise return the seconds after which the client may send its next request.
         """
-        if not self._most:
+        if not self._maximum:
             return 0.0
         now = self._clock()
-        left, then = self._left.pop(client, (self._most, now))
-        left = min(self._most, left + (now - then) * self._most / 60)
-        enough = left >= 1
-        self._left[client] = (left - 1 if enough else left, now)
-        if len(self._left) > _MOST_CLIENTS:
-            self._left.popitem(last=False)
-        return 0.0 if enough else (1 - left) * 60 / self._most
+        remaining, last_time = self._remaining.pop(client, (self._maximum, now))
+        remaining = min(self._maximum, remaining + (now - last_time) * self._maximum / 60)
+        is_allowed = remaining >= 1
+        self._remaining[client] = (remaining - 1 if is_allowed else remaining, now)
+        if len(self._remaining) > _MAX_CLIENTS:
+            self._remaining.popitem(last=False)
+        return 0.0 if is_allowed else (1 - remaining) * 60 / self._maximum
 
 
 class Places:
-    """A limit of event streams that each client may have open; 0 means no limit.
+    """A limit on the number of event streams that one client has open at the same time.
 
-    A place is the right of a client to one open stream.
+    Each client has `most` places. Every open stream of the client takes one place. If `most` is 0,
+    there is no limit.
     """
 
     def __init__(self, most: int) -> None:
-        self._most = most
-        self._taken: Counter[str] = Counter()
+        self._maximum = most
+        self._open_streams: Counter[str] = Counter()
 
     def take(self, client: str) -> bool:
         """Take a place for the client, and return whether the client had a free place.
 
         If the result is True, the caller must later release the place with `give_back`.
         """
-        if self._most and self._taken[client] >= self._most:
+        if self._maximum and self._open_streams[client] >= self._maximum:
             return False
-        self._taken[client] += 1
+        self._open_streams[client] += 1
         return True
 
     def give_back(self, client: str) -> None:
-        self._taken[client] -= 1
-        if not self._taken[client]:
-            del self._taken[client]
+        self._open_streams[client] -= 1
+        if not self._open_streams[client]:
+            del self._open_streams[client]

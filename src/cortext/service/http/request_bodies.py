@@ -18,13 +18,15 @@ from cortext.model.message import NO_TIME, ROLES, Role
 from cortext.service.stores.port import ConversationEntry, Message, Messages
 
 LONGEST_ID = 256
-_UNKNOWN = re.compile("Object contains unknown field `([^`]*)`")
+_UNKNOWN_FIELD = re.compile("Object contains unknown field `([^`]*)`")
 _Struct = TypeVar("_Struct", bound=Struct)
 
 
 class NewConversation(Struct, rename="camel", forbid_unknown_fields=True):
-    """With a `conversationId`, that conversation if it is there, else a new one with a new id.
-    `owner` is whose it is, of those among whom you divide yours; with null you load anybody's."""
+    """A conversation to create or load. With `conversationId`, the conversation with this id is
+    loaded. If there is none, a conversation with a new id is created. `owner` is the name of the
+    user to whom your program assigns the conversation. With `owner: null`, a conversation of any
+    owner is loaded."""
 
     conversation_id: str | None = None
     metadata: dict[str, Any] | None = None
@@ -32,13 +34,14 @@ class NewConversation(Struct, rename="camel", forbid_unknown_fields=True):
 
 
 class Changes(Struct, rename="camel", forbid_unknown_fields=True):
-    """Keys of the metadata that change; null takes one away, and all others stay."""
+    """New values for keys of the metadata. A key with the value null is removed. Keys that are not
+    given stay unchanged."""
 
     metadata: dict[str, Any]
 
 
 class NewMessage(Struct, rename="camel", forbid_unknown_fields=True):
-    """A message to add. One that is sent again with the same `id` is stored once."""
+    """A message to add. If you send a message again with the same `id`, it is stored only once."""
 
     role: Role
     content: str
@@ -68,10 +71,10 @@ def decode(data: bytes, kind: type[_Struct]) -> _Struct:
     """Decode the JSON body of a request.
 
     Raise ValueError with the reason if the body does not fit `kind`. Lone surrogates are accepted.
-    Values that JSON does not have, such as NaN, are not.
+    Values that JSON does not have, such as NaN, are rejected.
     """
     if not data:
-        raise ValueError("a JSON body is needed")
+        raise ValueError("the request needs a JSON body")
     try:
         return _decoder(kind).decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -82,14 +85,14 @@ def decode(data: bytes, kind: type[_Struct]) -> _Struct:
         try:
             return record_dicts.convert(value, kind)
         except ValueError as wrong:
-            raise ValueError(_clearer(str(wrong), kind)) from error
+            raise ValueError(_explain(str(wrong), kind)) from error
 
 
-def _clearer(sentence: str, kind: type[Struct]) -> str:
-    """Return an error message with the values or names that would be valid."""
+def _explain(sentence: str, kind: type[Struct]) -> str:
+    """Return the error message `sentence` of the decoder, with the valid values or names added."""
     if sentence.endswith("at `$.role`"):
-        return f"{sentence}; a role is one of {', '.join(sorted(ROLES))}"
-    unknown = _UNKNOWN.match(sentence)
+        return f"{sentence}; valid roles are {', '.join(sorted(ROLES))}"
+    unknown = _UNKNOWN_FIELD.match(sentence)
     if unknown is None:
         return sentence
     names = [field.encode_name for field in msgspec.structs.fields(kind)]
@@ -97,12 +100,15 @@ def _clearer(sentence: str, kind: type[Struct]) -> str:
 
 
 def meant(name: str, names: Sequence[str]) -> str:
-    """Return the end of a message about an unknown name: the name that was meant, or all names."""
+    """Return the end of an error message about an unknown `name`.
+
+    The text suggests the most similar of `names`, or lists all of them.
+    """
     # Common mistakes are typos, and the snake_case names of the Python API.
-    near = get_close_matches(name[:LONGEST_ID], names, 1)
-    if near:
-        return f": did you mean `{near[0]}`?"
-    return f"; there are {', '.join(names)}" if names else "; there is none here"
+    close = get_close_matches(name[:LONGEST_ID], names, 1)
+    if close:
+        return f": did you mean `{close[0]}`?"
+    return f"; valid names are {', '.join(names)}" if names else "; none is valid here"
 
 
 @cache

@@ -17,7 +17,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from cortext.service.http import problem_responses
-from cortext.service.http.auth import AccessTokens
+from cortext.service.http.access_tokens import AccessTokens
 from cortext.service.http.metrics import Metrics
 from cortext.service.http.mount_path import inside, outside
 from cortext.service.http.plain_error_page import html_of, prefers_html
@@ -41,19 +41,22 @@ The value "" is the user of this machine. The value None means that the owner is
 the request has no valid token, for example.
 """
 BY_COOKIE = "cortext.by_cookie"
-"""The key in an ASGI scope. The value is True if a cookie of the web pages identified the owner."""
+"""The key in an ASGI scope for a flag: True if a cookie of the web pages identified the owner."""
 STAYS = "cortext.stays"
-"""The key in the ASGI scope of an event stream for a function without arguments.
+"""The key in the ASGI scope of an event stream. The value is a function without arguments.
 
 The function returns whether the client may still receive events.
 """
-_PLACE = "cortext.place"
-"""The key in an ASGI scope for the owner to whose limit of open streams this stream counts."""
+_STREAM_OWNER = "cortext.place"
+"""The key in the ASGI scope of an event stream. The value is an owner.
+
+The stream counts as one of the streams that this owner has open.
+"""
 DATA = "/v1/"
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^\s:@/\[\],]+)(?::\d{1,5})?")
 Headers = Mapping[bytes, bytes]
 _Refusal = tuple[problem_responses.HttpProblem, dict[str, str]]
-_FOR_ALL = frozenset(("/healthz", "/readyz", "/metrics"))
+_PUBLIC_PATHS = frozenset(("/healthz", "/readyz", "/metrics"))
 """Paths that need no owner. Requests for these paths are answered even while `owner_of` fails."""
 _log = logging.getLogger("cortext.web")
 OwnerOf = Callable[[Mapping[str, Any]], "str | Awaitable[str | None] | None"]
@@ -87,20 +90,20 @@ class Guard:
         self._max_body = max_body
         self._metrics = metrics
         self._entrance = entrance
-        self._is_ours = lru_cache(256)(self._knows)
+        self._is_known_host = lru_cache(256)(self._check_host)
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
         elif scope["type"] == "websocket":
-            await send({"type": "websocket.close", "code": 1008, "reason": "there are none here"})
+            await send({"type": "websocket.close", "code": 1008, "reason": "no WebSockets here"})
         else:
             await self._answer(inside(scope), receive, send)
 
     async def _answer(self, scope: Any, receive: Receive, send: Send) -> None:
         metrics, began, status = self._metrics, perf_counter(), 0
 
-        async def counted(message: Message) -> None:
+        async def send_and_note_status(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
@@ -108,34 +111,35 @@ class Guard:
 
         metrics.in_flight += 1
         try:
-            refused = await self._refusal(scope)
-            if refused is None:
-                await self._app(scope, receive, counted)
+            refusal = await self._refusal(scope)
+            if refusal is None:
+                await self._app(scope, receive, send_and_note_status)
             else:
-                await refuse(counted, *refused, scope=scope)
+                await refuse(send_and_note_status, *refusal, scope=scope)
         finally:
             metrics.in_flight -= 1
-            if scope.get(_PLACE) is not None:
-                self._streams.give_back(scope[_PLACE])
+            if scope.get(_STREAM_OWNER) is not None:
+                self._streams.give_back(scope[_STREAM_OWNER])
             route = scope.get("path_template") or "none"
             if not route.endswith("/events"):
                 metrics.count(scope["method"], route, status, perf_counter() - began)
 
     async def _refusal(self, scope: Any) -> _Refusal | None:
-        """Return the problem for which a request is rejected, and headers for the response.
+        """Check a request, and set `OWNER` in `scope` to the owner who makes the request.
 
-        Return None if the request is accepted. Set `OWNER` in `scope`.
+        Return None if the request is accepted. Otherwise return the problem and headers for the
+        error response.
         """
         pairs: list[tuple[bytes, bytes]] = scope["headers"]
         headers = dict(pairs)
-        found = self._wrong_place(pairs, headers)
-        if found is not None:
-            return found, {}
+        problem = self._wrong_host_or_origin(pairs, headers)
+        if problem is not None:
+            return problem, {}
         path = scope["path"]
         if self._owner_of is None:
-            owner = self._owner(scope, headers)
+            owner = self._find_owner(scope, headers)
         else:
-            is_known, owner = await self._user(self._owner_of, scope)
+            is_known, owner = await self._call_owner_of(self._owner_of, scope)
             if not is_known:
                 return problem_responses.problem("internal"), {}
         scope[OWNER] = owner
@@ -146,34 +150,34 @@ class Guard:
             # Event streams of the web pages also count towards the limit of streams.
             if owner is None or not path.endswith("/events"):
                 return None
-            return self._stream(scope, headers, owner)
+            return self._admit_stream(scope, headers, owner)
         if owner is None:
-            return self._stranger()
-        found = self._wrong_body(scope["method"], headers)
-        if found is not None:
-            return found, {}
+            return self._refuse_stranger()
+        problem = self._wrong_body(scope["method"], headers)
+        if problem is not None:
+            return problem, {}
         wait = self._rate.wait(owner)
         if wait:
             seconds = str(int(wait) + 1)
             return problem_responses.problem("too-many-requests"), {"Retry-After": seconds}
-        return self._stream(scope, headers, owner) if path.endswith("/events") else None
+        return self._admit_stream(scope, headers, owner) if path.endswith("/events") else None
 
-    def _stream(self, scope: Any, headers: Headers, owner: str) -> _Refusal | None:
+    def _admit_stream(self, scope: Any, headers: Headers, owner: str) -> _Refusal | None:
         """Count a new event stream of the owner. Return a rejection if there are too many."""
-        scope[STAYS] = partial(self._stays, scope, headers, owner)
+        scope[STAYS] = partial(self._may_stay, scope, headers, owner)
         if not self._streams.take(owner):
             return problem_responses.problem("too-many-streams"), {}
-        scope[_PLACE] = owner
+        scope[_STREAM_OWNER] = owner
         return None
 
-    def _wrong_place(
+    def _wrong_host_or_origin(
         self, pairs: list[tuple[bytes, bytes]], headers: Headers
     ) -> problem_responses.HttpProblem | None:
         host = headers.get(b"host", b"").decode("latin-1").lower()
         # `pairs` is longer than `headers` if some header occurs twice. Only then count the hosts.
         several = len(pairs) > len(headers) and sum(name == b"host" for name, _ in pairs) > 1
-        if several or not self._is_ours(host):
-            return problem_responses.problem("wrong-host", f"{host[:100]!r} is not served here")
+        if several or not self._is_known_host(host):
+            return problem_responses.problem("wrong-host", f"{host[:100]!r} is not a known host")
         origin = headers.get(b"origin")
         if origin is None:
             return None
@@ -182,34 +186,34 @@ class Guard:
             return problem_responses.problem("wrong-origin")
         return None
 
-    def _knows(self, host: str) -> bool:
+    def _check_host(self, host: str) -> bool:
         if "*" in self._hosts:
             return True
-        name = _name(host)
+        name = _host_name(host)
         if name in self._hosts:
             return True
         return ANY_ADDRESS in self._hosts and _is_address(name)
 
-    async def _user(self, owner_of: OwnerOf, scope: Any) -> tuple[bool, str | None]:
+    async def _call_owner_of(self, owner_of: OwnerOf, scope: Any) -> tuple[bool, str | None]:
         """Call `owner_of`, and return whether the call worked and which owner it returned.
 
         An error in `owner_of` is logged: it is a fault of the application, not of the client.
         """
-        if scope["path"] in _FOR_ALL:
+        if scope["path"] in _PUBLIC_PATHS:
             return True, None
         try:
-            found: Any = owner_of(outside(scope))
-            if inspect.isawaitable(found):
-                found = await found
+            owner: Any = owner_of(outside(scope))
+            if inspect.isawaitable(owner):
+                owner = await owner
         except Exception:  # noqa: BLE001  foreign code may raise anything
-            _log.exception("owner_of could not say whose a request is")
+            _log.exception("owner_of failed for a request")
             return False, None
-        if found is not None and type(found) is not str:
-            _log.error("owner_of returned %s: it is text, or None", type(found).__name__)
+        if owner is not None and type(owner) is not str:
+            _log.error("owner_of must return a string or None, not %s", type(owner).__name__)
             return False, None
-        return True, found
+        return True, owner
 
-    def _owner(self, scope: Any, headers: Headers) -> str | None:
+    def _find_owner(self, scope: Any, headers: Headers) -> str | None:
         if self._tokens is None:
             client = scope.get("client")
             return "" if client and _is_loopback(client[0]) else None
@@ -219,11 +223,16 @@ class Guard:
             return owner
         return self._tokens.owner(given_token(headers))
 
-    def _stays(self, scope: Any, headers: Headers, owner: str) -> bool:
-        """Return whether the owner's token is still valid; always True with `owner_of`."""
-        return self._owner_of is not None or self._owner(scope, headers) == owner
+    def _may_stay(self, scope: Any, headers: Headers, owner: str) -> bool:
+        """Return whether an event stream of the owner may stay open.
 
-    def _stranger(self) -> _Refusal:
+        A stream may stay open while the request still identifies the owner, for example until the
+        owner's token is revoked. If the application has an `owner_of` function, a stream may always
+        stay open.
+        """
+        return self._owner_of is not None or self._find_owner(scope, headers) == owner
+
+    def _refuse_stranger(self) -> _Refusal:
         if self._tokens is None and self._owner_of is None:
             return problem_responses.problem("token-needed"), {}
         detail = "the token is missing or wrong"
@@ -238,7 +247,7 @@ class Guard:
             return None
         if headers.get(b"content-encoding", b"identity").strip().lower() != b"identity":
             return problem_responses.problem(
-                "unsupported-media-type", "compressed bodies are not taken"
+                "unsupported-media-type", "compressed bodies are not accepted"
             )
         if not _is_json(headers.get(b"content-type", b"")):
             return problem_responses.problem(
@@ -254,41 +263,41 @@ def given_token(headers: Headers) -> str:
 
 
 def too_large(most: int) -> problem_responses.HttpProblem:
-    return problem_responses.problem("too-large", f"at most {most} bytes are taken")
+    return problem_responses.problem("too-large", f"the limit is {most} bytes")
 
 
 async def refuse(
     send: Send,
-    found: problem_responses.HttpProblem,
+    problem: problem_responses.HttpProblem,
     headers: Mapping[str, str] | None = None,
     scope: Any = None,
 ) -> None:
-    """Send an error response for the problem `found`.
+    """Send an error response for a problem.
 
     `headers` are added to the headers that every error response has. If `scope` is given and its
     client prefers HTML, the response is an HTML page, otherwise JSON.
     """
     accept = dict(scope["headers"]).get(b"accept", b"").decode("latin-1") if scope else ""
-    kind, body = problem_responses.MEDIA_TYPE, problem_responses.encode(found)
-    more: Mapping[str, str] = {}
+    kind, body = problem_responses.MEDIA_TYPE, problem_responses.encode(problem)
+    html_headers: Mapping[str, str] = {}
     if prefers_html(accept):
-        kind, body, more = html_of(found)
-    plain = {
+        kind, body, html_headers = html_of(problem)
+    all_headers = {
         "content-type": kind,
         "content-length": str(len(body)),
-        **more,
-        **problem_responses.headers_of(found),
+        **html_headers,
+        **problem_responses.headers_of(problem),
         **(headers or {}),
     }
-    pairs = [(name.lower().encode(), value.encode()) for name, value in plain.items()]
-    await send({"type": "http.response.start", "status": found.status, "headers": pairs})
+    pairs = [(name.lower().encode(), value.encode()) for name, value in all_headers.items()]
+    await send({"type": "http.response.start", "status": problem.status, "headers": pairs})
     await send({"type": "http.response.body", "body": body, "more_body": False})
 
 
-def _name(host: str) -> str:
+def _host_name(host: str) -> str:
     """Return the host in a `Host` header without the port; "" if the header is not valid."""
-    found = _HOST.fullmatch(host)
-    return found[1].rstrip(".") if found else ""
+    match = _HOST.fullmatch(host)
+    return match[1].rstrip(".") if match else ""
 
 
 def _is_address(name: str) -> bool:

@@ -37,124 +37,136 @@ from cortext.service.http.request_bodies import (
 from cortext.service.http.request_guard import OWNER, STAYS
 from cortext.service.stores.port import Conversation, ConversationSummary, Message
 
-_MOST = 1000
-_MOST_HITS = 100
-Asked = Request[Any, Any, Any]
+_MAX_LIMIT = 1000
+_MAX_HITS = 100
+AnyRequest = Request[Any, Any, Any]
 Id = FromPath[str]
-Limit = Annotated[int, QueryParameter(ge=1, le=_MOST)]
+Limit = Annotated[int, QueryParameter(ge=1, le=_MAX_LIMIT)]
 Status = Literal["active", "paused", "completed", "interrupted"]
 
 
 def _may_fail(*statuses: int) -> dict[int, ResponseSpec]:
-    """Return the OpenAPI descriptions of the error responses that a route may send.
+    """Return the OpenAPI descriptions of the error responses of a route, by HTTP status.
 
-    These are the given statuses, and the statuses that any route may send.
+    The result has the given statuses, and the statuses that every route may send, such as 401.
     """
     return {
         status: ResponseSpec(
-            HttpProblem, media_type=PROBLEM, generate_examples=False, description=_WHY[status]
+            HttpProblem,
+            media_type=PROBLEM,
+            generate_examples=False,
+            description=_DESCRIPTIONS[status],
         )
         for status in (*statuses, 400, 401, 403, 413, 429, 503)
     }
 
 
-_WHY = {
-    400: "The request cannot be understood.",
+_DESCRIPTIONS = {
+    400: "The request is invalid.",
     401: "The token is missing or wrong.",
-    403: "The token, the host or the origin does not allow that.",
-    404: "There is no such conversation.",
+    403: "The token, the host or the origin does not allow the request.",
+    404: "The conversation does not exist.",
     413: "The body is too large.",
     415: "The body is not JSON.",
-    429: "Too many requests; `Retry-After` says when to come again.",
-    503: "The store cannot do this now; try again.",
+    429: "Too many requests. `Retry-After` has the seconds to wait.",
+    503: "The store is not available. Try again later.",
 }
 
 
-def _owner(request: Asked) -> Any:
-    """Return the owner who makes the request. After `_check`, the owner is not None."""
+def _owner(request: AnyRequest) -> Any:
+    """Return the owner who makes the request. After `_check_request`, the owner is not None."""
     return request.scope[OWNER]  # type: ignore[typeddict-item]
 
 
 @post("/conversations", status_code=201, responses=_may_fail(415))
-async def create(request: Asked) -> Response[Conversation]:
-    """Begin a conversation, or with `conversationId` load one (200); if there is none, a new one
-    is created, which has another id."""
+async def create(request: AnyRequest) -> Response[Conversation]:
+    """Create a conversation (201). With `conversationId`, load that conversation (200). If it does
+    not exist, create a conversation with a new id (201)."""
     data = await request.body()
-    wanted = decode(data, NewConversation) if data else NewConversation()
-    owner, metadata, owned = _owner(request), wanted.metadata or {}, request.app.state.owned
-    if wanted.conversation_id:
-        found, is_new = await owned.get_or_create(
-            owner, wanted.conversation_id, metadata, wanted.owner
+    new_conversation = decode(data, NewConversation) if data else NewConversation()
+    owner, metadata, owned = (
+        _owner(request),
+        new_conversation.metadata or {},
+        request.app.state.owned,
+    )
+    if new_conversation.conversation_id:
+        conversation, is_new = await owned.get_or_create(
+            owner, new_conversation.conversation_id, metadata, new_conversation.owner
         )
     else:
-        found, is_new = await owned.create(owner, metadata, wanted.owner or ""), True
-    headers = {"Location": f"{base_of(request.scope)}/v1/conversations/{found.id}"}
-    return JsonResponse(found, status_code=201 if is_new else 200, headers=headers)
+        conversation, is_new = (
+            await owned.create(owner, metadata, new_conversation.owner or ""),
+            True,
+        )
+    headers = {"Location": f"{base_of(request.scope)}/v1/conversations/{conversation.id}"}
+    return JsonResponse(conversation, status_code=201 if is_new else 200, headers=headers)
 
 
 @get("/conversations", responses=_may_fail())
 async def list_conversations(
-    request: Asked,
+    request: AnyRequest,
     limit: Limit = 50,
     until: FromQuery[datetime | None] = None,
     owner: Annotated[str | None, QueryParameter(max_length=LONGEST_ID)] = None,
 ) -> ConversationEntries:
-    """Your conversations, newest first; with `owner`, those of one of your owners, and with an
-    empty one those of none. With `until`, those that were created then or earlier: the `createdAt`
-    of the last one of a page gives the next page, which begins with that one."""
+    """List your conversations, newest first. `owner` selects the conversations of one owner, as you
+    gave it when you created them. An empty `owner` selects conversations without an owner. `until`
+    selects conversations that were created at that time or earlier. For the next page, pass the
+    `createdAt` of the last conversation. The next page starts with that conversation."""
     return ConversationEntries(
         await request.app.state.owned.entries(_owner(request), limit, until, owner)
     )
 
 
 @get("/conversations/{id:str}", responses=_may_fail(404))
-async def load(request: Asked, id: Id) -> Conversation:
-    """A conversation with the messages of its window."""
+async def load(request: AnyRequest, id: Id) -> Conversation:
+    """Return a conversation with the messages that the service keeps (by default the last 20)."""
     return await request.app.state.owned.get(_owner(request), id)
 
 
 @patch("/conversations/{id:str}", responses=_may_fail(404, 415))
-async def change(request: Asked, id: Id) -> Conversation:
-    """Change keys of the metadata; the conversation as it is then. That prolongs nothing."""
+async def change(request: AnyRequest, id: Id) -> Conversation:
+    """Change keys of the metadata and return the conversation. This does not delay its expiry."""
     changes = decode(await request.body(), Changes).metadata
     return await request.app.state.owned.set_metadata(_owner(request), id, changes)
 
 
 @delete("/conversations/{id:str}", responses=_may_fail(404))
-async def remove(request: Asked, id: Id) -> None:
-    """Remove a conversation for good."""
+async def remove(request: AnyRequest, id: Id) -> None:
+    """Delete a conversation permanently."""
     await request.app.state.owned.delete(_owner(request), id)
 
 
-_TAKEN = ResponseSpec(
-    Message, generate_examples=False, description="Nothing was added: this one has that `id`."
+_EXISTING_MESSAGE = ResponseSpec(
+    Message, generate_examples=False, description="Nothing was added. This message has the `id`."
 )
 
 
-@post("/conversations/{id:str}/messages", responses={200: _TAKEN, **_may_fail(404, 415)})
-async def add(request: Asked, id: Id) -> Response[Message]:
-    """Add a message; when the answer is there, the store has it. Sent again with the same `id`,
-    it is stored once; where another message has that `id` already, nothing is added, and the
-    answer is that one (200)."""
+@post("/conversations/{id:str}/messages", responses={200: _EXISTING_MESSAGE, **_may_fail(404, 415)})
+async def add(request: AnyRequest, id: Id) -> Response[Message]:
+    """Add a message. When the response arrives, the store has the message. A message that is sent
+    again with the same `id` is stored once. If another message already has the `id`, nothing is
+    added, and the response is that other message (200)."""
     state, data = request.app.state, await request.body()
-    status, made = await add_posted(state.owned, state.metrics, _owner(request), id, data)
-    return JsonResponse(made, status_code=status)
+    status, response_body = await add_posted(state.owned, state.metrics, _owner(request), id, data)
+    return JsonResponse(response_body, status_code=status)
 
 
 @get("/conversations/{id:str}/messages", responses=_may_fail(404))
 async def history(
-    request: Asked,
+    request: AnyRequest,
     id: Id,
-    limit: Annotated[int | None, QueryParameter(ge=0, le=_MOST)] = None,
+    limit: Annotated[int | None, QueryParameter(ge=0, le=_MAX_LIMIT)] = None,
 ) -> MessageHistory:
-    """The last messages, oldest first: those of the window, and at most `limit`."""
+    """Return the last messages that the service keeps, at most `limit`, oldest first."""
     return MessageHistory(await request.app.state.owned.history(_owner(request), id, limit))
 
 
 @get("/conversations/{id:str}/summary", responses=_may_fail(404))
-async def summary(request: Asked, id: Id) -> ConversationSummary:
-    """What is needed to route the next message: the last three, the newest structured data, the
-    types of all of it, and all that in one line."""
+async def summary(request: AnyRequest, id: Id) -> ConversationSummary:
+    """Return a short summary, so that a program can choose which agent answers next. It has the
+    last three messages, the newest structured data, the types of all structured data, and one line
+    of text."""
     return await request.app.state.owned.summary(_owner(request), id)
 
 
@@ -164,27 +176,31 @@ async def summary(request: Asked, id: Id) -> ConversationSummary:
     responses=_may_fail(404),
 )
 async def follow(
-    request: Asked,
+    request: AnyRequest,
     id: Id,
     after: Annotated[str | None, QueryParameter(max_length=256)] = None,
     last_event_id: Annotated[
         str | None, HeaderParameter(name="Last-Event-ID", max_length=256)
     ] = None,
 ) -> Stream:
-    """The conversation as it grows, as server-sent events: `begin`, `message`, `gap` when some left
-    the window unseen, and at the end `deleted` or `expired`. It begins after the message `after`
-    (or `Last-Event-ID`), else now; with an empty `after`, with the first message."""
+    """Follow a conversation with server-sent events. The events are `begin`, `message`, and finally
+    `deleted` or `expired`. The event `gap` means that the service dropped old messages before it
+    could send them. By default, the stream starts with the next new message. With `after` (or the
+    header `Last-Event-ID`), it starts after the message with this id. With an empty `after`, it
+    starts with the first message."""
     state, owner = request.app.state, _owner(request)
-    found = await state.owned.get(owner, id)
+    conversation = await state.owned.get(owner, id)
     scope: Any = request.scope
-    parts = state.streams.follow(state.owned, owner, found, last_event_id or after, scope[STAYS])
+    parts = state.streams.follow(
+        state.owned, owner, conversation, last_event_id or after, scope[STAYS]
+    )
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return Stream(parts, media_type=event_streams.MEDIA_TYPE, headers=headers)
 
 
 @get("/sessions", responses=_may_fail())
 async def list_sessions(
-    request: Asked,
+    request: AnyRequest,
     q: Annotated[str, QueryParameter(max_length=1000)] = "",
     type: Annotated[str, QueryParameter(max_length=100)] = "",
     tool: Annotated[str, QueryParameter(max_length=100)] = "",
@@ -193,40 +209,41 @@ async def list_sessions(
     limit: Limit = 50,
     offset: Annotated[int, QueryParameter(ge=0, le=10_000_000)] = 0,
 ) -> SessionPage:
-    """What this machine keeps of conversations with AI tools, the latest first. Only for the
-    person of this machine."""
-    _check_person(request)
-    wanted = ListFilter(
+    """List this machine's conversations with AI tools, most recent first. Only the user of this
+    machine may call this."""
+    _check_machine_user(request)
+    list_filter = ListFilter(
         kind=type or None, status=status, tags=tag or (), words=q.strip(), tool=tool or None
     )
-    return await request.app.state.sessions.list(wanted, limit=limit, offset=offset)
+    return await request.app.state.sessions.list(list_filter, limit=limit, offset=offset)
 
 
 @get("/search", responses=_may_fail())
 async def search(
-    request: Asked,
+    request: AnyRequest,
     q: Annotated[str, QueryParameter(min_length=1, max_length=1000)],
     type: Annotated[str, QueryParameter(max_length=100)] = "",
     tool: Annotated[str, QueryParameter(max_length=100)] = "",
     role: Annotated[str, QueryParameter(max_length=20)] = "",
     when: Annotated[str, QueryParameter(max_length=64)] = "",
-    limit: Annotated[int, QueryParameter(ge=1, le=_MOST_HITS)] = 20,
+    limit: Annotated[int, QueryParameter(ge=1, le=_MAX_HITS)] = 20,
 ) -> FoundPage:
-    """What was said in them, the newest first; `q` is what `cortext search` takes, `when` a span
-    of days such as 2026-03..2026-05 or "last week". Only for the person of this machine."""
-    _check_person(request)
+    """Search the messages of this machine's conversations, newest first. `q` is a query as for
+    `cortext search`. `when` is a time span such as 2026-03..2026-05 or "last week". Only the user
+    of this machine may call this."""
+    _check_machine_user(request)
     span = date_range(when)
-    narrow = TextFilter(since=span.since, until=span.until, role=role)
-    wanted = ListFilter(kind=type or None, tool=tool or None)
-    return await request.app.state.sessions.search(q, wanted, narrow, limit=limit)
+    text_filter = TextFilter(since=span.since, until=span.until, role=role)
+    list_filter = ListFilter(kind=type or None, tool=tool or None)
+    return await request.app.state.sessions.search(q, list_filter, text_filter, limit=limit)
 
 
-def _check_person(request: Asked) -> None:
+def _check_machine_user(request: AnyRequest) -> None:
     if _owner(request) != "":
         raise PermissionDeniedException
 
 
-def _check(request: Asked) -> None:
+def _check_request(request: AnyRequest) -> None:
     """Reject a request that has no owner or has unknown query parameters.
 
     `Guard` already rejects requests without an owner. This check is a second barrier.
@@ -234,13 +251,13 @@ def _check(request: Asked) -> None:
     if _owner(request) is None:
         raise NotAuthorizedException(headers={"WWW-Authenticate": "Bearer"})
     if request.scope["query_string"]:
-        names = sorted(request.route_handler.parsed_fn_signature.parameters.keys() - _NO_QUERY)
+        names = sorted(request.route_handler.parsed_fn_signature.parameters.keys() - _NOT_QUERY)
         for name in request.query_params:
             if name not in names:
                 raise ValueError(f"unknown query parameter `{name[:60]}`{meant(name, names)}")
 
 
-_NO_QUERY = {"request", "id", "last_event_id"}
+_NOT_QUERY = {"request", "id", "last_event_id"}
 """The parameters of handlers that do not come from the query of the URL."""
 
 
@@ -252,7 +269,7 @@ def data_router(*, sessions: bool) -> Router:
     handlers = [create, list_conversations, load, change, remove, add, history, summary, follow]
     if sessions:
         handlers += [list_sessions, search]
-    return Router("/v1", route_handlers=handlers, before_request=_check)
+    return Router("/v1", route_handlers=handlers, before_request=_check_request)
 
 
 BODIES: dict[tuple[str, str], type[Any]] = {

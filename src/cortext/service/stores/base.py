@@ -1,4 +1,7 @@
-"""The base class of the conversation stores of cortext. `port.py` explains the terms."""
+"""The base class of the conversation stores of cortext.
+
+`port.py` explains the terms window, TTL, limit and structured data.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,6 @@ from typing import Any, Self
 from cortext.errors import CortextError, InvalidIdError, SessionNotFoundError
 from cortext.model.ids import check_id
 from cortext.service.stores.conversation_events import Subscription
-from cortext.service.stores.conversation_summary import summarize
 from cortext.service.stores.ordinal_references import Reference, resolve
 from cortext.service.stores.port import (
     Conversation,
@@ -21,6 +23,7 @@ from cortext.service.stores.port import (
     Message,
     Messages,
 )
+from cortext.service.stores.routing_summary import summarize
 
 log: logging.Logger = logging.getLogger("cortext.conversations")
 
@@ -29,20 +32,21 @@ MOST = 2**31 - 1
 
 
 class Conversations(ABC):
-    """A conversation store: the five methods of the port, and methods that are built on them.
+    """A conversation store: the methods of `ConversationStore`, and methods built on them.
 
     Use the store in `async with`, or call `aclose` at the end to close connections and files.
 
-    None for `window`, `ttl` or `limit` means unlimited: all messages are returned, nothing expires,
-    or any number of conversations is stored. 0 and other invalid values raise ValueError.
+    `window` is the maximum number of messages that are returned for a conversation. `ttl` is the
+    number of seconds without a message after which a conversation expires. `limit` is the maximum
+    number of conversations. None means unlimited. 0 and other invalid values raise ValueError.
     """
 
     def __init__(
         self, mode: str, *, window: int | None, ttl: float | None, limit: int | None
     ) -> None:
-        self._window = MOST if window is None else _whole("window", window)
-        self._ttl = _seconds(ttl)
-        self._limit = None if limit is None else _whole("max_conversations", limit)
+        self._window = MOST if window is None else _check_whole_number("window", window)
+        self._ttl = _check_ttl(ttl)
+        self._limit = None if limit is None else _check_whole_number("max_conversations", limit)
         self._loop: asyncio.AbstractEventLoop | None = None
         log.info("conversation storage mode: %s", mode)
 
@@ -72,18 +76,18 @@ class Conversations(ABC):
         """Set the keys in `changes` in the metadata of a conversation, and return all metadata.
 
         A key whose value is None is removed. Keys that `changes` does not contain stay as they are.
-        `updated_at` does not change and the TTL is not restarted. SessionNotFoundError is raised if
-        the conversation does not exist.
+        `updated_at` and the time of expiry do not change. SessionNotFoundError is raised if the
+        conversation does not exist.
         """
 
     @abstractmethod
     async def delete(self, id: str) -> None: ...
 
     async def mark(self, id: str) -> object:
-        """Return a value that differs after changes that `events` does not report.
+        """Return a fingerprint of a conversation, to detect changes that `events` does not report.
 
-        A caller can compare two values to notice such changes, for example by other processes. None
-        means that `events` reports every change.
+        If two fingerprints differ, the conversation has changed in between, for example through
+        another process. A store whose `events` report every change always returns None.
         """
         return None
 
@@ -91,8 +95,8 @@ class Conversations(ABC):
     def events(self, id: str | None = None) -> Subscription:
         """Return a subscription to the events of one conversation, or of all if `id` is None.
 
-        Use it as `async with store.events() as events: async for event in events`. The events are
-        those from then until the store is closed. An unknown id is not an error.
+        Use it as `async with store.events() as events: async for event in events`. The subscription
+        begins with `async with`, and ends when the store is closed. An unknown id is not an error.
         """
 
     @abstractmethod
@@ -123,28 +127,28 @@ class Conversations(ABC):
         """
         if owner is not None:
             check_owner(owner)
-        if id and could_be(id):
-            found = await self.get(id)
-            if found is not None and owner in (None, found.owner):
-                return found
-        made = await self.create(owner=owner or "", metadata=metadata)
+        if id and is_valid_id(id):
+            existing = await self.get(id)
+            if existing is not None and owner in (None, existing.owner):
+                return existing
+        new_id = await self.create(owner=owner or "", metadata=metadata)
         if id:
-            tell_of_new(id, made)
-        new = await self.get(made)
+            log_replaced_id(id, new_id)
+        new = await self.get(new_id)
         if new is None:
-            raise not_found(made)
+            raise not_found(new_id)
         return new
 
     async def summary(self, id: str) -> ConversationSummary | None:
         """Return a short summary of a conversation, or None if the conversation does not exist.
 
-        A program can use it to decide which agent answers the next message.
+        A program can use the summary to decide which agent answers the next message.
         """
-        found = await self.get(id)
-        return None if found is None else summarize(found.messages)
+        conversation = await self.get(id)
+        return None if conversation is None else summarize(conversation.messages)
 
     async def add_message(self, id: str, message: Message) -> None:
-        """Append a message to a conversation and restart its TTL.
+        """Append a message to a conversation, and restart its TTL (the time until it expires).
 
         Do nothing if a message with the same id is already stored. SessionNotFoundError is raised
         if the conversation does not exist.
@@ -152,7 +156,7 @@ class Conversations(ABC):
         await self.add_if_new(id, message)
 
     async def resolve_reference(self, id: str, text: str) -> Reference:
-        """Return the item that `text` names or refers to, as in "the second one", "it", "the last".
+        """Return the item that `text` refers to, by name or with words such as "the second one".
 
         The item comes from the structured data of earlier messages, for example from a list of
         search results.
@@ -160,11 +164,11 @@ class Conversations(ABC):
         return resolve(text, await self.get_history(id))
 
     def addMessage(self, id: str, message: Message) -> Coroutine[Any, Any, None]:
-        """Call `add_message`. This is its name in the service's interface."""
+        """Call `add_message`. Spec 004 uses the name `addMessage`."""
         return self.add_message(id, message)
 
     def getHistory(self, id: str, limit: int | None = None) -> Coroutine[Any, Any, Messages]:
-        """Call `get_history`. This is its name in the service's interface."""
+        """Call `get_history`. Spec 004 uses the name `getHistory`."""
         return self.get_history(id, limit)
 
     async def __aenter__(self) -> Self:
@@ -181,38 +185,38 @@ class Conversations(ABC):
     def _enter(self) -> None:
         """Attach the store to the running event loop.
 
-        CortextError is raised if another event loop that still runs uses the store.
+        CortextError is raised if the store is attached to another event loop that still runs.
         """
         loop = asyncio.get_running_loop()
         if loop is self._loop:
             return
         if self._loop is not None and self._loop.is_running():
             raise CortextError(
-                "this conversation store is in use in another running event loop",
-                hint="open one store for each loop",
+                "this conversation store is already used by another running event loop",
+                hint="open one store for each event loop",
             )
         self._loop = loop
-        self._moved()
+        self._reset_for_new_loop()
 
     @abstractmethod
-    def _moved(self) -> None:
-        """Discard connections, timers and subscriptions of an earlier event loop.
+    def _reset_for_new_loop(self) -> None:
+        """Discard the connections, timers and subscriptions that belong to an earlier event loop.
 
         `_enter` calls this method when it attaches the store to a new event loop.
         """
 
-    def _count(self, limit: int | None) -> int:
-        """Return how many messages to return: `limit`, but never more than the window."""
+    def _message_count(self, limit: int | None) -> int:
+        """Check `limit`, and return how many messages to read: at most as many as the window."""
         if limit is None:
             return self._window
         if type(limit) is not int or limit < 0:
-            raise ValueError(f"limit is a whole number from 0, not {limit!r}")
+            raise ValueError(f"limit must be a whole number from 0, not {limit!r}")
         return min(limit, self._window)
 
-    def _most(self, limit: int | None) -> int | None:
-        """Check the `limit` of `list` and return how many conversations to list; None means all."""
+    def _check_list_limit(self, limit: int | None) -> int | None:
+        """Check the `limit` of `list`, and return how many entries to list. None means all."""
         if limit is not None and (type(limit) is not int or limit < 0):
-            raise ValueError(f"limit is a whole number from 0, or None for all, not {limit!r}")
+            raise ValueError(f"limit must be a whole number from 0, or None for all, not {limit!r}")
         return None if limit is None else min(limit, MOST)
 
     @abstractmethod
@@ -236,7 +240,7 @@ def not_found(id: str) -> SessionNotFoundError:
     """Return the SessionNotFoundError for a conversation, with a hint for the caller."""
     error = SessionNotFoundError(id)
     error.hint = (
-        "it never was, expired or gave way to others: `get_or_create` gives it or a new one"
+        "it may have expired or been removed; `get_or_create` returns it or a new conversation"
     )
     return error
 
@@ -244,12 +248,12 @@ def not_found(id: str) -> SessionNotFoundError:
 def check_message(message: Message) -> Message:
     """Return `message` unchanged. ValueError is raised if it is not a Message."""
     if type(message) is not Message:
-        raise ValueError(f"a message is a Message, not {type(message).__name__}")
+        raise ValueError(f"a message must be a Message, not {type(message).__name__}")
     return message
 
 
-def could_be(id: str) -> bool:
-    """Return whether a text is valid as an id. InvalidIdError is raised if `id` is not a string."""
+def is_valid_id(id: str) -> bool:
+    """Return whether `id` is a valid id. InvalidIdError is raised if `id` is not a string."""
     try:
         check_id(id)
     except InvalidIdError:
@@ -259,21 +263,21 @@ def could_be(id: str) -> bool:
     return True
 
 
-def tell_of_new(id: str, made: str) -> None:
+def log_replaced_id(id: str, made: str) -> None:
     """Log that the conversation `made` was created because `id` was not found.
 
     A client may send any text as an id, so an invalid id is shortened and escaped in the log.
     """
-    shown = id if could_be(id) else ascii(id[:60])
-    log.info("conversation %s was not found: %s was created", shown, made)
+    shown_id = id if is_valid_id(id) else ascii(id[:60])
+    log.info("conversation %s was not found: %s was created", shown_id, made)
 
 
 def check_owner(owner: str) -> None:
     if type(owner) is not str:
-        raise ValueError(f"owner is text, not {type(owner).__name__}")
+        raise ValueError(f"owner must be a string, not {type(owner).__name__}")
 
 
-def check_owners(owner: str | None, *, below: bool) -> None:
+def check_list_owner(owner: str | None, *, below: bool) -> None:
     """Check the arguments `owner` and `below` of `list`. ValueError is raised if they are invalid.
 
     `below` needs an owner whose name contains no `/`.
@@ -281,29 +285,30 @@ def check_owners(owner: str | None, *, below: bool) -> None:
     if owner is not None:
         check_owner(owner)
     if below and (owner is None or "/" in owner):
-        raise ValueError(f"below is for an owner whose name has no '/', not {owner!r:.60}")
+        raise ValueError(f"below needs an owner without '/' in the name, not {owner!r:.60}")
 
 
 def is_of(whose: str, owner: str | None, *, below: bool) -> bool:
-    """Return whether a conversation that belongs to `whose` is listed for `owner`.
+    """Return whether a conversation that belongs to `whose` is in the result of `list`.
 
-    None as `owner` lists all conversations. With `below`, owners whose names start with `OWNER/`
-    are included.
+    `owner` and `below` are the arguments of `list`. None as `owner` selects all conversations. With
+    `below`, owners whose names start with `OWNER/` are selected as well.
     """
     return owner in (None, whose) or (below and whose.startswith(f"{owner}/"))
 
 
-def _whole(name: str, value: Any) -> int:
+def _check_whole_number(name: str, value: Any) -> int:
     if type(value) is not int or not 1 <= value <= MOST:
         raise ValueError(
-            f"{name} is a whole number from 1 to {MOST}, or None for no bound, not {value!r:.60}"
+            f"{name} must be a whole number from 1 to {MOST}, or None for no limit, "
+            f"not {value!r:.60}"
         )
     return value
 
 
-def _seconds(ttl: Any) -> float | None:
+def _check_ttl(ttl: Any) -> float | None:
     if ttl is None:
         return None
     if isinstance(ttl, bool) or not isinstance(ttl, (int, float)) or not 0 < ttl < 1e9:
-        raise ValueError(f"ttl is a number of seconds above 0, or None for ever, not {ttl!r:.60}")
+        raise ValueError(f"ttl must be seconds above 0, or None for no expiry, not {ttl!r:.60}")
     return float(ttl)

@@ -21,13 +21,14 @@ log: logging.Logger = logging.getLogger("cortext.conversations")
 
 Kind = Literal["created", "message", "deleted", "expired"]
 MOST_WAITING = 10_000
+"""The maximum number of events in a subscription that the caller has not read yet."""
 
 
 class Event(Struct, frozen=True, omit_defaults=True, rename="camel"):
     """One change of a conversation.
 
-    `message` is the added message if `kind` is "message", otherwise None. A conversation that was
-    removed because of the store's limit has the kind "deleted".
+    `message` is the added message if `kind` is "message", otherwise None. If a conversation is
+    removed because the store has more than its limit, `kind` is "deleted".
     """
 
     kind: Kind
@@ -36,10 +37,10 @@ class Event(Struct, frozen=True, omit_defaults=True, rename="camel"):
 
 
 class Subscription(ABC):
-    """The events of a store, in order, during an `async with` block.
+    """A subscription to the events of a store, which lasts for an `async with` block.
 
-    The subscription also ends when the store is closed. An `async for` over the subscription then
-    yields the events that have already arrived, and ends.
+    `async for` yields the events in the order in which they arrive. When the store is closed,
+    `async for` yields the events that have already arrived, and ends.
     """
 
     async def __aenter__(self) -> Self:
@@ -67,22 +68,23 @@ class Subscription(ABC):
     async def __anext__(self) -> Event: ...
 
 
-def not_entered() -> CortextError:
+def not_entered_error() -> CortextError:
     return CortextError(
-        "events are heard from the moment when they are entered, and these were not",
-        hint="async with store.events() as events: async for event in events",
+        "the subscription is not active: enter it with `async with` first",
+        hint="use `async with store.events() as events:`, then `async for event in events:`",
     )
 
 
 class Hub:
-    """The subscriptions in this process to the events of one store.
+    """The active subscriptions to one store in this process.
 
-    `enter` is called before a subscription is added.
+    The hub sends the events of the store to the subscriptions. `enter` is called before a
+    subscription is added. It attaches the store to the event loop.
     """
 
     def __init__(self, enter: Callable[[], None] | None = None) -> None:
         self.followers: dict[str | None, set[StoreSubscription]] = {}
-        """The subscriptions by conversation id. The key None has subscriptions to all of them."""
+        """The subscriptions by conversation id. The key None is for those to all conversations."""
         self._enter = enter
 
     def tell(self, kind: Kind, id: str, message: Message | None = None) -> None:
@@ -90,9 +92,9 @@ class Hub:
             self.pass_on(key, Event(kind, id, message))
 
     def pass_on(self, key: str | None, event: Event) -> None:
-        """Send an event to the followers of the conversation `key`.
+        """Send an event to the followers (subscriptions) of the conversation `key`.
 
-        If `key` is None, send it to the followers of all conversations.
+        If `key` is None, send the event to the subscriptions that follow all conversations.
         """
         message = event.message
         for follower in self.followers.get(key, ()):
@@ -110,14 +112,14 @@ class Hub:
         self.followers.setdefault(follower.id, set()).add(follower)
 
     def leave(self, follower: StoreSubscription) -> None:
-        beside = self.followers.get(follower.id, set())
-        beside.discard(follower)
-        if not beside:
+        followers = self.followers.get(follower.id, set())
+        followers.discard(follower)
+        if not followers:
             self.followers.pop(follower.id, None)
 
     def end(self) -> None:
         """End all subscriptions, because the store is closed."""
-        followers = [each for beside in self.followers.values() for each in beside]
+        followers = [each for group in self.followers.values() for each in group]
         self.followers.clear()
         for each in followers:
             each.end()
@@ -126,17 +128,17 @@ class Hub:
 class StoreSubscription(Subscription):
     """A subscription that gets its events from a Hub and queues them until the caller reads them.
 
-    At most MOST_WAITING events are queued. Then the oldest event is dropped with a warning.
+    If more than MOST_WAITING events are queued, the oldest event is dropped with a warning.
     """
 
     def __init__(self, hub: Hub, id: str | None) -> None:
         self.id = id
         self._hub = hub
-        self._waiting: asyncio.Queue[Event | None] | None = None
+        self._queue: asyncio.Queue[Event | None] | None = None
         """The events that the caller has not read yet. None marks the end of the subscription."""
 
     async def start(self) -> None:
-        self._begin()
+        self._open_queue()
         self._hub.join(self)
 
     async def stop(self) -> None:
@@ -144,32 +146,34 @@ class StoreSubscription(Subscription):
         self.end()
 
     async def __anext__(self) -> Event:
-        waiting = self._waiting
-        if waiting is None:
-            raise not_entered()
-        event = await waiting.get()
+        queue = self._queue
+        if queue is None:
+            raise not_entered_error()
+        event = await queue.get()
         if event is None:
             # Leave the end marker for the next call.
-            waiting.put_nowait(None)
+            queue.put_nowait(None)
             raise StopAsyncIteration
         return event
 
     def hear(self, event: Event) -> None:
-        if self._waiting is not None:
-            self._put(self._waiting, event)
+        if self._queue is not None:
+            self._put(self._queue, event)
 
     def end(self) -> None:
         """End the subscription: no more events will come."""
-        if self._waiting is not None:
-            self._put(self._waiting, None)
+        if self._queue is not None:
+            self._put(self._queue, None)
 
-    def _begin(self) -> None:
-        self._waiting = asyncio.Queue(MOST_WAITING)
+    def _open_queue(self) -> None:
+        self._queue = asyncio.Queue(MOST_WAITING)
 
-    def _put(self, waiting: asyncio.Queue[Event | None], event: Event | None) -> None:
-        if waiting.full():
+    def _put(self, queue: asyncio.Queue[Event | None], event: Event | None) -> None:
+        if queue.full():
             # A slow follower must not fill the memory, so its oldest event is dropped.
-            lost = waiting.get_nowait()
-            if lost is not None:
-                log.warning("a follower is too slow: an event of conversation %s is lost", lost.id)
-        waiting.put_nowait(event)
+            dropped = queue.get_nowait()
+            if dropped is not None:
+                log.warning(
+                    "a subscriber is too slow: an event of conversation %s is lost", dropped.id
+                )
+        queue.put_nowait(event)

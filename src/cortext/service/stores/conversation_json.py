@@ -1,4 +1,4 @@
-"""The JSON of messages and metadata in Redis and PostgreSQL. Keys are in camelCase."""
+"""Encode and decode the JSON of messages and metadata in Redis and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cortext.model import json_codec
 from cortext.model import record_dicts as model_wire
 from cortext.service.stores.port import Message
 
-_messages = msgspec.json.Decoder(Message)
+_message_decoder = msgspec.json.Decoder(Message)
 
 
 def encode_message(message: Message) -> bytes:
@@ -18,9 +18,9 @@ def encode_message(message: Message) -> bytes:
 
 
 def decode_message(data: bytes) -> Message:
-    """Decode a message that `encode_message` encoded. ValueError names an invalid value."""
+    """Decode a message that `encode_message` encoded. ValueError is raised for invalid data."""
     try:
-        return _messages.decode(data)
+        return _message_decoder.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError):
         # Lone surrogates are written as escapes, which the fast decoder refuses.
         return model_wire.convert(model_wire.as_dict(json_codec.decode(data)), Message)

@@ -1,7 +1,7 @@
-"""The methods of a log store that the conversation store in files needs.
+"""The interface of a log store (a folder of session files), for the conversation store in files.
 
-`cortext.stores.log.LogStore` has these methods. This package may not import `cortext.stores`, so
-the caller passes in a log store.
+`cortext.stores.log.LogStore` has this interface. This package may not import `cortext.stores`, so
+the caller passes in a log store. The functions below read and change its files.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.service.stores.metadata import copied, merged
 from cortext.service.stores.port import ConversationEntry
-from cortext.service.stores.usage_log import StoreUsage
+from cortext.service.stores.store_size_log import StoreUsage
 
-_MOST_ENTRIES = 20_000
-"""The maximum number of complete list entries in the cache."""
-_SAMPLE = 100
-"""About how many files are measured to estimate the size of all files."""
+_MAX_CACHED_ENTRIES = 20_000
+"""The maximum number of complete list entries that `EntryCache` keeps."""
+_SAMPLE_SIZE = 100
+"""The approximate number of files that are measured to estimate the size of all files."""
 STORED_AT = "stored_at"
 """The key in a stored message for the time when the store saved the message.
 
@@ -43,7 +43,10 @@ class ConversationLog(Protocol):
     """
 
     first_lines: int
-    """How many of the last messages `append` compares by id at least, to store none twice."""
+    """The minimum number of last messages whose ids `append` compares with the new messages.
+
+    A new message whose id is among them is not stored again.
+    """
 
     def save(self, session: Session) -> None: ...
 
@@ -76,20 +79,20 @@ def change_metadata(
     sessions.head(id)
     side = side_dir(sessions.folder)
     with storage_errors("write", side), FileLock(os.path.join(side, "metadata.lock")):
-        found = merged(sessions.head(id).metadata, changes)
-        return sessions.amend(id, metadata=found).metadata
+        metadata = merged(sessions.head(id).metadata, changes)
+        return sessions.amend(id, metadata=metadata).metadata
 
 
 def mark_of(sessions: ConversationLog, id: str) -> object:
-    """Return a value that differs after the file of a session was changed.
+    """Return a fingerprint of the file of a session. It changes when the file changes.
 
-    All sessions without a file have the same value.
+    All sessions without a file have the same fingerprint.
     """
     try:
-        it = _stat(sessions, id)
+        status = _stat(sessions, id)
     except OSError as error:
         return error.errno
-    return it.st_ino, it.st_size, it.st_mtime_ns
+    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def measure_usage(sessions: ConversationLog) -> StoreUsage:
@@ -97,7 +100,7 @@ def measure_usage(sessions: ConversationLog) -> StoreUsage:
     ids = sessions.list_session_ids()
     sizes: list[int] = []
     # The sample is evenly spread, so unchanged files give the same estimate.
-    for id in ids[:: max(len(ids) // _SAMPLE, 1)]:
+    for id in ids[:: max(len(ids) // _SAMPLE_SIZE, 1)]:
         with suppress(OSError):
             sizes.append(_stat(sessions, id).st_size)
     return StoreUsage(len(ids), len(ids) * sum(sizes) / max(len(sizes), 1))
@@ -110,8 +113,8 @@ def _stat(sessions: ConversationLog, id: str) -> os.stat_result:
 class EntryCache:
     """A cache of conversations for `list`. A file is read again only after it has changed.
 
-    For every conversation, the creation time and the owner are cached, because they decide whether
-    and where it is listed. The complete entry is cached when the conversation is listed.
+    For every conversation, the creation time and the owner are cached, because `list` sorts by the
+    time and filters by the owner. The complete entry is cached when the conversation is listed.
 
     So `list` checks whether each file has changed, but reads few files. The check comes before the
     read, so a change in between is noticed the next time.
@@ -119,66 +122,76 @@ class EntryCache:
 
     def __init__(self, sessions: ConversationLog) -> None:
         self._sessions = sessions
-        self._begun: dict[str, tuple[object, datetime, str]] = {}
-        self._known: dict[str, tuple[object, ConversationEntry]] = {}
+        self._creations: dict[str, tuple[object, datetime, str]] = {}
+        self._entries: dict[str, tuple[object, ConversationEntry]] = {}
 
     def begun(self, id: str) -> tuple[datetime, str]:
-        """Return when a conversation was created, and its owner.
+        """Return the creation time and the owner of a conversation.
 
         SessionNotFoundError is raised if the conversation does not exist.
         """
-        mark = mark_of(self._sessions, id)
-        known = self._begun.get(id)
-        if known is None or known[0] != mark:
+        fingerprint = mark_of(self._sessions, id)
+        cached = self._creations.get(id)
+        if cached is None or cached[0] != fingerprint:
             head = self._sessions.head(id)
-            known = self._begun[id] = mark, head.created_at, head.owner
-        return known[1:]
+            cached = self._creations[id] = fingerprint, head.created_at, head.owner
+        return cached[1:]
 
     def entry(self, id: str) -> ConversationEntry:
         """Return a copy of the list entry of a conversation.
 
         SessionNotFoundError is raised if the conversation does not exist.
         """
-        mark = mark_of(self._sessions, id)
-        known = self._known.get(id)
-        if known is None or known[0] != mark:
-            known = mark, self._read(id)
-            if id in self._known or len(self._known) < _MOST_ENTRIES:
-                self._known[id] = known
-        return replace(known[1], metadata=copied(known[1].metadata))
+        fingerprint = mark_of(self._sessions, id)
+        cached = self._entries.get(id)
+        if cached is None or cached[0] != fingerprint:
+            cached = fingerprint, self._read_entry(id)
+            if id in self._entries or len(self._entries) < _MAX_CACHED_ENTRIES:
+                self._entries[id] = cached
+        return replace(cached[1], metadata=copied(cached[1].metadata))
 
-    def forget_all_but(self, ids: Set[str]) -> None:
-        """Remove all conversations except `ids` from the cache, because they no longer exist."""
-        for known in (self._begun, self._known):
-            for id in known.copy().keys() - ids:
-                known.pop(id, None)
+    def retain_only(self, ids: Set[str]) -> None:
+        """Remove from the cache every conversation whose id is not in `ids`.
 
-    def _read(self, id: str) -> ConversationEntry:
+        `ids` are the ids of all conversations that exist.
+        """
+        for cache in (self._creations, self._entries):
+            for id in cache.copy().keys() - ids:
+                cache.pop(id, None)
+
+    def _read_entry(self, id: str) -> ConversationEntry:
         head = self._sessions.head(id)
-        last = updated_at(head, self._sessions.tail(id, 1))
-        return ConversationEntry(id, head.created_at, last, head.owner, head.metadata)
+        updated = updated_at(head, self._sessions.tail(id, 1))
+        return ConversationEntry(id, head.created_at, updated, head.owner, head.metadata)
 
 
 def stamped(record: SessionMessage, at: datetime) -> SessionMessage:
-    """Return a copy of `record` that has the time `at` as its `stored_at`."""
+    """Return a copy of `record` with the save time `at`.
+
+    The save time is the time when the store saved the record.
+    """
     return replace(record, extra={**record.extra, STORED_AT: at.isoformat()})
 
 
 def updated_at(head: Session, records: Sequence[SessionMessage]) -> datetime:
-    """Return when a conversation was last updated.
+    """Return the time of the last update of a conversation.
 
-    This is when the last of `records` was stored, or `updated_at` of the head if that is later.
+    `head` is its session without messages, and `records` are its last messages. The result is the
+    time when the last record was stored, or `head.updated_at` if that is later.
     """
-    return max([head.updated_at, *map(_stored_at, records[-1:])])
+    return max([head.updated_at, *map(_saved_at, records[-1:])])
 
 
-def idle_since(last: datetime) -> float:
+def seconds_since(last: datetime) -> float:
     """Return the seconds since `last`, or 0 if `last` is in the future."""
     return max((clock.now() - last).total_seconds(), 0.0)
 
 
-def _stored_at(record: SessionMessage) -> datetime:
-    """Return when a store saved the record, or its timestamp if it has no valid `stored_at`."""
+def _saved_at(record: SessionMessage) -> datetime:
+    """Return the time when the store saved a record.
+
+    This is its `stored_at`, or its timestamp if `stored_at` is missing or invalid.
+    """
     try:
         return as_utc(datetime.fromisoformat(record.extra[STORED_AT]))
     except (KeyError, TypeError, ValueError):

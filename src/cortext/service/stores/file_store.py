@@ -1,7 +1,7 @@
 """The conversation store in files: each conversation is a session of a log store.
 
-A message is durable when the call that adds it returns. The window limits only what is returned:
-the file has every message. By default nothing expires and there is no limit.
+A message is on disk when the call that adds it returns. The file has every message: the window
+limits only the messages that are returned. By default nothing expires and there is no limit.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.service.stores.base import (
     Conversations,
+    check_list_owner,
     check_message,
     check_owner,
-    check_owners,
     is_of,
     not_found,
 )
@@ -32,13 +32,13 @@ from cortext.service.stores.conversation_log_port import (
     ConversationLog,
     EntryCache,
     change_metadata,
-    idle_since,
     mark_of,
     measure_usage,
+    seconds_since,
     stamped,
     updated_at,
 )
-from cortext.service.stores.expiry_sweeper import Clock, LoopClock, Sweeper
+from cortext.service.stores.expiry_timer import Clock, LoopClock, Sweeper
 from cortext.service.stores.metadata import copied
 from cortext.service.stores.port import (
     WINDOW,
@@ -49,7 +49,7 @@ from cortext.service.stores.port import (
     from_session_message,
     to_session_message,
 )
-from cortext.service.stores.usage_log import StoreUsage, UsageLog, UsageMeter
+from cortext.service.stores.store_size_log import StoreUsage, UsageLog, UsageMeter
 
 log: logging.Logger = logging.getLogger("cortext.conversations")
 T = TypeVar("T")
@@ -59,8 +59,9 @@ _NEVER = datetime.min.replace(tzinfo=UTC)
 class FileConversationStore(Conversations):
     """A conversation store in a folder of files. Any number of processes may share the folder.
 
-    Each stored message has the time when it was stored as `stored_at`; the TTL counts from then. If
-    another program wrote a message without `stored_at`, the timestamp of the message is used.
+    The store saves each message together with the time of saving, `stored_at`. The TTL (the time
+    until a conversation expires) counts from the last `stored_at`. If another program wrote a
+    message without `stored_at`, the TTL counts from the timestamp of the message.
 
     A process removes only expired conversations that it knows: those that existed when the process
     started to use the store, and those that it has used since.
@@ -77,54 +78,58 @@ class FileConversationStore(Conversations):
     ) -> None:
         super().__init__("file", window=window, ttl=ttl, limit=max_conversations)
         self._sessions = sessions
-        # A process that starts must also recognize each message of the window by its id.
+        # A new process must know the ids of the whole window, so that no message is stored twice.
         sessions.first_lines = max(sessions.first_lines, self._window)
         self._clock: Clock = clock or LoopClock()
         self._hub = Hub(self._enter)
         self._entries = EntryCache(sessions)
         self._usage = UsageMeter(UsageLog("on disk"), self._measure)
-        self._due: dict[str, float] = {}
-        self._seen: dict[str, datetime] = {}
+        self._deadlines: dict[str, float] = {}
+        self._last_stored: dict[str, datetime] = {}
         self._created: dict[str, datetime] = {}
-        self._leaving: set[str] = set()
+        self._deleting: set[str] = set()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._ready: asyncio.Future[None] | None = None
-        self._sweeper = Sweeper(self._clock, self._due, self._due.get, self._expire_soon)
+        self._sweeper = Sweeper(
+            self._clock, self._deadlines, self._deadlines.get, self._expire_soon
+        )
 
     async def create(self, *, owner: str = "", metadata: Mapping[str, Any] | None = None) -> str:
-        await self._begin()
+        await self._wait_until_ready()
         check_owner(owner)
         now = wall.now()
-        about = copied(metadata)
-        made = Session(new_id(), created_at=now, updated_at=now, owner=owner, metadata=about)
-        await self._do(self._sessions.save, made)
-        self._touch(made.id, now)
-        log.info("conversation %s created", made.id)
-        self._hub.tell("created", made.id)
+        metadata_copy = copied(metadata)
+        session = Session(
+            new_id(), created_at=now, updated_at=now, owner=owner, metadata=metadata_copy
+        )
+        await self._run_in_thread(self._sessions.save, session)
+        self._touch(session.id, now)
+        log.info("conversation %s created", session.id)
+        self._hub.tell("created", session.id)
         evicted = 0
         if self._limit is not None:
-            self._created[made.id] = now
+            self._created[session.id] = now
             evicted = await self._evict(self._limit)
         await self._usage.count_changed(1 - evicted)
-        return made.id
+        return session.id
 
     async def get(self, id: str) -> Conversation | None:
-        if not await self._is_there(id):
+        if not await self._is_available(id):
             return None
         try:
-            head, updated, messages = await self._do(self._read, id)
+            head, updated, messages = await self._run_in_thread(self._read_conversation, id)
         except SessionNotFoundError:
             return None
         return Conversation(id, messages, head.created_at, updated, head.metadata, head.owner)
 
     async def add_if_new(self, id: str, message: Message) -> bool:
         record = stamped(to_session_message(check_message(message)), wall.now())
-        if not await self._is_there(id):
+        if not await self._is_available(id):
             raise not_found(id)
         # Restart the TTL before the write, so that the sweeper does not remove the conversation.
         self._touch(id)
         try:
-            is_new, last = await self._do(self._append, id, record)
+            is_new, last = await self._run_in_thread(self._append_message, id, record)
         except SessionNotFoundError:
             self._forget(id)
             raise not_found(id) from None
@@ -136,33 +141,37 @@ class FileConversationStore(Conversations):
         return is_new
 
     async def get_history(self, id: str, limit: int | None = None) -> Messages:
-        count = self._count(limit)
-        if not await self._is_there(id):
+        count = self._message_count(limit)
+        if not await self._is_available(id):
             return []
         try:
-            return [*map(from_session_message, await self._do(self._sessions.tail, id, count))]
+            return [
+                *map(
+                    from_session_message, await self._run_in_thread(self._sessions.tail, id, count)
+                )
+            ]
         except SessionNotFoundError:
             return []
 
     async def set_metadata(self, id: str, changes: Mapping[str, Any]) -> dict[str, Any]:
-        wanted = copied(changes)
-        if not await self._is_there(id):
+        updates = copied(changes)
+        if not await self._is_available(id):
             raise not_found(id)
         try:
-            return await self._do(change_metadata, self._sessions, id, wanted)
+            return await self._run_in_thread(change_metadata, self._sessions, id, updates)
         except SessionNotFoundError:
             self._forget(id)
             raise not_found(id) from None
 
     async def mark(self, id: str) -> object:
-        """Return a value that differs after the file of the conversation was changed.
+        """Return a fingerprint of the conversation's file. It changes when the file changes.
 
         Other processes may change the file, and `events` does not report their changes.
         """
-        return await self._do(mark_of, self._sessions, id)
+        return await self._run_in_thread(mark_of, self._sessions, id)
 
     async def delete(self, id: str) -> None:
-        await self._begin()
+        await self._wait_until_ready()
         if await self._remove(check_id(id)):
             log.info("conversation %s deleted", id)
             self._hub.tell("deleted", id)
@@ -181,10 +190,10 @@ class FileConversationStore(Conversations):
         if self._tasks:
             await asyncio.wait(self._tasks)
         await self._usage.aclose()
-        await self._do(self._sessions.close)
+        await self._run_in_thread(self._sessions.close)
         self._loop = None
 
-    def _moved(self) -> None:
+    def _reset_for_new_loop(self) -> None:
         self._hub.followers.clear()
         self._ready = None
         self._tasks.clear()
@@ -192,102 +201,111 @@ class FileConversationStore(Conversations):
         self._sweeper.disarm()
         self._sweeper.arm()
 
-    async def _begin(self) -> None:
-        """Attach the store to the event loop and wait until existing conversations were scanned.
+    async def _wait_until_ready(self) -> None:
+        """Attach the store to the event loop, and wait until the deadlines are loaded.
 
-        The first call in an event loop starts the scan, which finds the deadlines of the TTL.
+        The deadline of a conversation is the time when it expires. The first call in an event loop
+        reads all conversations to find their deadlines. If nothing expires, there is no deadline.
         """
         self._enter()
         if self._ttl is None:
             return
         if self._ready is None:
-            self._ready = asyncio.ensure_future(self._look())
+            self._ready = asyncio.ensure_future(self._load_deadlines())
         try:
             await asyncio.shield(self._ready)
         except SessionStorageError:
             self._ready = None
             raise
 
-    async def _look(self) -> None:
-        for id, last in (await self._do(lambda: dict(self._each(self._last)))).items():
-            if id not in self._due:
+    async def _load_deadlines(self) -> None:
+        for id, last in (
+            await self._run_in_thread(lambda: dict(self._read_each(self._last_activity)))
+        ).items():
+            if id not in self._deadlines:
                 self._touch(id, last)
 
-    def _append(self, id: str, record: SessionMessage) -> tuple[bool, datetime | None]:
-        """Append a message unless its id is already stored, and return whether it was added.
+    def _append_message(self, id: str, record: SessionMessage) -> tuple[bool, datetime | None]:
+        """Append a message unless its id is already stored.
 
-        The second value is when the last message was stored. It is None if the store has no TTL.
+        Return whether the message was added, and the time when the last message was stored. The
+        time is None if conversations never expire.
         """
         is_new = bool(self._sessions.append(id, record))
-        return is_new, None if self._ttl is None else self._last(id)
+        return is_new, None if self._ttl is None else self._last_activity(id)
 
-    def _last(self, id: str) -> datetime:
-        """Read from the file when the last message was stored, or the conversation was created."""
+    def _last_activity(self, id: str) -> datetime:
+        """Read the time of the last message from the file of a conversation.
+
+        If the conversation has no messages, return its creation time.
+        """
         return updated_at(self._sessions.head(id), self._sessions.tail(id, 1))
 
-    def _each(
-        self, tell: Callable[[str], T], ids: Iterable[str] | None = None
+    def _read_each(
+        self, read: Callable[[str], T], ids: Iterable[str] | None = None
     ) -> Iterator[tuple[str, T]]:
-        """Yield each id in `ids` with the result of `tell(id)`. None means all conversations.
+        """Call `read` with each conversation id, and yield the id and the result.
 
-        A conversation that cannot be read is logged and skipped.
+        `ids` are the conversations to read; None means all. A conversation that cannot be read is
+        logged and skipped.
         """
         for id in self._sessions.list_session_ids() if ids is None else ids:
             try:
-                yield id, tell(id)
+                yield id, read(id)
             except SessionNotFoundError:
                 continue
             except SessionStorageError as error:
                 log.warning("%s", error)
 
-    async def _is_there(self, id: str) -> bool:
+    async def _is_available(self, id: str) -> bool:
         """Return False if a conversation has expired or is being deleted.
 
         True does not mean that the conversation exists: its file is not checked.
         """
-        await self._begin()
+        await self._wait_until_ready()
         check_id(id)
-        if id in self._leaving:
+        if id in self._deleting:
             return False
-        due = self._due.get(id)
-        return due is None or due > self._clock.time() or not await self._expire(id)
+        deadline = self._deadlines.get(id)
+        return deadline is None or deadline > self._clock.time() or not await self._expire(id)
 
     def _touch(self, id: str, last: datetime | None = None) -> None:
-        """Restart the TTL of a conversation.
+        """Restart the TTL of a conversation (the time until the conversation expires).
 
-        `last` is when its last message was stored. If it is None, the TTL starts now.
+        `last` is the time when the last message was stored. The TTL starts at this time. If `last`
+        is None, the TTL starts now.
         """
         if self._ttl is None:
             return
-        idle, known = 0.0, id in self._due
+        idle, is_known = 0.0, id in self._deadlines
         if last is not None:
-            self._seen[id] = max(last, self._seen.get(id, last))
-            idle = idle_since(self._seen[id])
-        self._due[id] = self._clock.time() + self._ttl - idle
-        if not known:
-            self._sweeper.add(id, self._due[id])
+            self._last_stored[id] = max(last, self._last_stored.get(id, last))
+            idle = seconds_since(self._last_stored[id])
+        self._deadlines[id] = self._clock.time() + self._ttl - idle
+        if not is_known:
+            self._sweeper.add(id, self._deadlines[id])
 
     def _forget(self, id: str) -> None:
-        for known in (self._due, self._seen, self._created):
-            known.pop(id, None)
+        for cache in (self._deadlines, self._last_stored, self._created):
+            cache.pop(id, None)
 
     def _expire_soon(self, id: str) -> None:
-        task = asyncio.ensure_future(self._expire_due(id))
+        task = asyncio.ensure_future(self._expire_or_reschedule(id))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _expire_due(self, id: str) -> None:
-        if not await self._expire(id) and id in self._due:
-            self._sweeper.add(id, self._due[id])
+    async def _expire_or_reschedule(self, id: str) -> None:
+        if not await self._expire(id) and id in self._deadlines:
+            self._sweeper.add(id, self._deadlines[id])
 
     async def _expire(self, id: str) -> bool:
-        """Remove a conversation whose TTL has passed, and return whether it is gone.
+        """Remove a conversation whose TTL (time to live) has passed. Return whether it is gone.
 
         A conversation to which another process has added a message is not removed. An error is
         logged, and the conversation stays.
         """
         try:
-            return await self._expire_idle(id, await self._do(self._last, id))
+            return await self._expire_idle(id, await self._run_in_thread(self._last_activity, id))
         except SessionNotFoundError:
             self._forget(id)
             return True
@@ -297,18 +315,18 @@ class FileConversationStore(Conversations):
             return False
 
     async def _expire_idle(self, id: str, last: datetime) -> bool:
-        if id not in self._due:
+        if id not in self._deadlines:
             return True
         now, ttl = self._clock.time(), self._ttl or 0.0
-        if last > self._seen.get(id, _NEVER):
-            self._seen[id] = last
-            self._due[id] = max(self._due[id], now + ttl - idle_since(last))
-        if self._due[id] > now:
+        if last > self._last_stored.get(id, _NEVER):
+            self._last_stored[id] = last
+            self._deadlines[id] = max(self._deadlines[id], now + ttl - seconds_since(last))
+        if self._deadlines[id] > now:
             return False
-        # Check again under the lock: another process may have added a message since.
-        delete = partial(self._sessions.delete, unless=lambda: self._last(id) > last)
-        if not await self._do(delete, id):
-            return id not in self._due
+        # `unless` checks again under the lock: another process may have added a message.
+        delete = partial(self._sessions.delete, unless=lambda: self._last_activity(id) > last)
+        if not await self._run_in_thread(delete, id):
+            return id not in self._deadlines
         self._forget(id)
         log.info("conversation %s expired after %g s without a message", id, ttl)
         self._hub.tell("expired", id)
@@ -316,15 +334,15 @@ class FileConversationStore(Conversations):
         return True
 
     async def _remove(self, id: str) -> bool:
-        if id in self._leaving:
+        if id in self._deleting:
             return False
-        self._leaving.add(id)
+        self._deleting.add(id)
         try:
-            there = await self._do(self._sessions.delete, id)
+            existed = await self._run_in_thread(self._sessions.delete, id)
         finally:
-            self._leaving.discard(id)
+            self._deleting.discard(id)
         self._forget(id)
-        return there
+        return existed
 
     async def _evict(self, limit: int) -> int:
         """Remove the oldest conversations above the limit, and return how many were removed.
@@ -332,7 +350,7 @@ class FileConversationStore(Conversations):
         Conversations that other processes created are counted and may be removed.
         """
         evicted = 0
-        self._created = await self._do(lambda: dict(self._each(self._created_at)))
+        self._created = await self._run_in_thread(lambda: dict(self._read_each(self._created_at)))
         for id in sorted(self._created, key=self._created.__getitem__)[:-limit]:
             if await self._remove(id):
                 log.warning("more than %d conversations: the oldest, %s, was deleted", limit, id)
@@ -341,34 +359,37 @@ class FileConversationStore(Conversations):
         return evicted
 
     async def _measure(self) -> StoreUsage:
-        return await self._do(measure_usage, self._sessions)
+        return await self._run_in_thread(measure_usage, self._sessions)
 
     def _created_at(self, id: str) -> datetime:
         return self._created.get(id) or self._sessions.head(id).created_at
 
-    def _read(self, id: str) -> tuple[Session, datetime, Messages]:
+    def _read_conversation(self, id: str) -> tuple[Session, datetime, Messages]:
         records = self._sessions.tail(id, self._window)
         head = self._sessions.head(id)
         return head, updated_at(head, records), [*map(from_session_message, records)]
 
-    async def _do(self, work: Callable[..., T], *arguments: Any) -> T:
+    async def _run_in_thread(self, work: Callable[..., T], *arguments: Any) -> T:
         """Run `work(*arguments)` in a thread, because file operations block the event loop."""
         return await asyncio.to_thread(work, *arguments)
 
     async def list(
         self, *, owner: str | None = None, limit: int | None = 50, below: bool = False
     ) -> list[ConversationEntry]:
-        check_owners(owner, below=below)
-        most = self._most(limit)
-        await self._begin()
-        found = await self._do(lambda: dict(self._each(self._entries.begun)))
+        check_list_owner(owner, below=below)
+        max_entries = self._check_list_limit(limit)
+        await self._wait_until_ready()
+        creations = await self._run_in_thread(lambda: dict(self._read_each(self._entries.begun)))
         now = self._clock.time()
-        self._entries.forget_all_but(found.keys())
-        order = sorted(found, key=lambda id: found[id][0], reverse=True)
-        wanted = (
+        self._entries.retain_only(creations.keys())
+        order = sorted(creations, key=lambda id: creations[id][0], reverse=True)
+        ids = (
             id
             for id in order
-            if is_of(found[id][1], owner, below=below) and self._due.get(id, now + 1) > now
+            if is_of(creations[id][1], owner, below=below)
+            and self._deadlines.get(id, now + 1) > now
         )
-        entries = self._each(self._entries.entry, wanted)
-        return await self._do(lambda: [entry for _, entry in islice(entries, most)])
+        entries = self._read_each(self._entries.entry, ids)
+        return await self._run_in_thread(
+            lambda: [entry for _, entry in islice(entries, max_entries)]
+        )

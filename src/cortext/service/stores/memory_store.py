@@ -21,14 +21,14 @@ from cortext.model.ids import check_id, new_id
 from cortext.model.json_values import json_copy
 from cortext.service.stores.base import (
     Conversations,
+    check_list_owner,
     check_message,
     check_owner,
-    check_owners,
     is_of,
     not_found,
 )
 from cortext.service.stores.conversation_events import Hub, StoreSubscription
-from cortext.service.stores.expiry_sweeper import Clock, LoopClock, Sweeper
+from cortext.service.stores.expiry_timer import Clock, LoopClock, Sweeper
 from cortext.service.stores.metadata import copied, merged
 from cortext.service.stores.port import (
     LIMIT,
@@ -40,15 +40,17 @@ from cortext.service.stores.port import (
     Messages,
     own,
 )
-from cortext.service.stores.usage_log import LARGE, UsageLog
+from cortext.service.stores.store_size_log import LARGE, UsageLog
 
 log: logging.Logger = logging.getLogger("cortext.conversations")
 
-_PER_MESSAGE = 400
-_PER_CONVERSATION = 1_500
+_MESSAGE_OVERHEAD = 400
+"""The estimated bytes of memory that a message takes besides its content."""
+_CONVERSATION_OVERHEAD = 1_500
+"""The estimated bytes of memory that an empty conversation takes."""
 
 
-class _Kept:
+class _MemoryConversation:
     """A stored conversation. `messages` maps ids to messages, oldest first."""
 
     __slots__ = ("created_at", "deadline", "messages", "metadata", "owner", "updated_at")
@@ -62,9 +64,9 @@ class _Kept:
 
 
 class MemoryConversationStore(Conversations):
-    """A conversation store in a dict.
+    """A conversation store in a dict in the memory of this process.
 
-    No method awaits anything, so no call sees the unfinished work of another call.
+    No method awaits anything. So each call is finished before another task can call the store.
     """
 
     def __init__(
@@ -78,40 +80,42 @@ class MemoryConversationStore(Conversations):
         super().__init__("in-memory", window=window, ttl=ttl, limit=max_conversations)
         self._clock: Clock = clock or LoopClock()
         self._time = self._clock.time
-        self._life = float("inf") if self._ttl is None else self._ttl
-        self._kept: OrderedDict[str, _Kept] = OrderedDict()
+        self._lifetime = float("inf") if self._ttl is None else self._ttl
+        self._conversations: OrderedDict[str, _MemoryConversation] = OrderedDict()
         self._bytes = 0
         self._usage_log = UsageLog("of memory")
         self._hub = Hub(self._enter)
-        self._sweeper = Sweeper(self._clock, self._kept, self._deadline_of, self._expire)
+        self._sweeper = Sweeper(self._clock, self._conversations, self._deadline_of, self._expire)
 
     async def create(self, *, owner: str = "", metadata: Mapping[str, Any] | None = None) -> str:
         self._enter()
         check_owner(owner)
         id = new_id()
-        kept = _Kept(wall.now(), self._time() + self._life, owner, copied(metadata))
-        self._kept[id] = kept
-        self._bytes += _head_size(kept)
+        conversation = _MemoryConversation(
+            wall.now(), self._time() + self._lifetime, owner, copied(metadata)
+        )
+        self._conversations[id] = conversation
+        self._bytes += _conversation_size(conversation)
         if self._ttl is not None:
-            self._sweeper.add(id, kept.deadline)
+            self._sweeper.add(id, conversation.deadline)
         log.info("conversation %s created", id)
         self._hub.tell("created", id)
-        if self._limit is not None and len(self._kept) > self._limit:
+        if self._limit is not None and len(self._conversations) > self._limit:
             self._evict(self._limit)
-        self._report()
+        self._log_usage()
         return id
 
     async def get(self, id: str) -> Conversation | None:
-        kept = self._find(id)
-        if kept is None:
+        conversation = self._find(id)
+        if conversation is None:
             return None
         return Conversation(
             id,
-            [*map(own, kept.messages.values())],
-            kept.created_at,
-            kept.updated_at,
-            json_copy(kept.metadata, "metadata"),
-            kept.owner,
+            [*map(own, conversation.messages.values())],
+            conversation.created_at,
+            conversation.updated_at,
+            json_copy(conversation.metadata, "metadata"),
+            conversation.owner,
         )
 
     async def add_message(self, id: str, message: Message) -> None:
@@ -121,62 +125,66 @@ class MemoryConversationStore(Conversations):
         return self._add(id, message)
 
     def _add(self, id: str, message: Message) -> bool:
-        # This is the most frequent call, so `_find` and `_size` are written out here.
-        kept = self._kept.get(id) if type(id) is str else None
+        # This is the most frequent call, so `_find` and `_message_size` are inlined.
+        conversation = self._conversations.get(id) if type(id) is str else None
         now = self._time()
-        if kept is None or kept.deadline <= now or get_running_loop() is not self._loop:
-            kept = self._find(id)
-            if kept is None:
+        if (
+            conversation is None
+            or conversation.deadline <= now
+            or get_running_loop() is not self._loop
+        ):
+            conversation = self._find(id)
+            if conversation is None:
                 raise not_found(id)
         if type(message) is not Message:
             check_message(message)
-        messages, key = kept.messages, message.id
+        messages, key = conversation.messages, message.id
         if key in messages:
             return False
         if message.structured_data is None:
-            more = _PER_MESSAGE + getsizeof(message.content)
+            size_change = _MESSAGE_OVERHEAD + getsizeof(message.content)
         else:
             message = own(message)
-            more = _size(message)
+            size_change = _message_size(message)
         messages[key] = message
         if len(messages) > self._window:
             oldest = messages.pop(next(iter(messages)))
             if oldest.structured_data is None:
-                more -= _PER_MESSAGE + getsizeof(oldest.content)
+                size_change -= _MESSAGE_OVERHEAD + getsizeof(oldest.content)
             else:
-                more -= _size(oldest)
-        self._bytes += more
+                size_change -= _message_size(oldest)
+        self._bytes += size_change
         if self._bytes > LARGE or self._usage_log.warned_at:
-            self._usage_log.size_changed(len(self._kept), self._bytes)
-        kept.updated_at = wall.now()
-        kept.deadline = now + self._life
+            self._usage_log.size_changed(len(self._conversations), self._bytes)
+        conversation.updated_at = wall.now()
+        conversation.deadline = now + self._lifetime
         if self._hub.followers:
             self._hub.tell("message", id, message)
         return True
 
     async def get_history(self, id: str, limit: int | None = None) -> Messages:
-        count, kept = self._count(limit), self._find(id)
-        if kept is None:
+        count, conversation = self._message_count(limit), self._find(id)
+        if conversation is None:
             return []
-        messages = kept.messages
+        messages = conversation.messages
         return [*map(own, islice(messages.values(), max(len(messages) - count, 0), None))]
 
     async def set_metadata(self, id: str, changes: Mapping[str, Any]) -> dict[str, Any]:
-        wanted, kept = copied(changes), self._find(id)
-        if kept is None:
+        updates, conversation = copied(changes), self._find(id)
+        if conversation is None:
             raise not_found(id)
-        self._bytes -= _head_size(kept)
-        kept.metadata = merged(kept.metadata, wanted)
-        self._bytes += _head_size(kept)
-        self._usage_log.size_changed(len(self._kept), self._bytes)
-        return json_copy(kept.metadata, "metadata")
+        self._bytes -= _conversation_size(conversation)
+        conversation.metadata = merged(conversation.metadata, updates)
+        self._bytes += _conversation_size(conversation)
+        self._usage_log.size_changed(len(self._conversations), self._bytes)
+        return json_copy(conversation.metadata, "metadata")
 
     async def delete(self, id: str) -> None:
         if self._find(id) is not None:
             self._remove(id)
             log.info("conversation %s deleted", id)
             self._hub.tell("deleted", id)
-            self._report()
+            self._log_usage()
 
     def events(self, id: str | None = None) -> StoreSubscription:
         return self._hub.follow(None if id is None else check_id(id))
@@ -186,76 +194,84 @@ class MemoryConversationStore(Conversations):
         self._sweeper.disarm()
         self._loop = None
 
-    def _moved(self) -> None:
+    def _reset_for_new_loop(self) -> None:
         self._hub.followers.clear()
         self._sweeper.disarm()
         self._sweeper.arm()
 
-    def _find(self, id: str) -> _Kept | None:
+    def _find(self, id: str) -> _MemoryConversation | None:
         """Return a conversation, or None if it does not exist or its TTL has passed."""
         if get_running_loop() is not self._loop:
             self._enter()
-        kept = self._kept.get(id) if type(id) is str else None
-        if kept is None:
+        conversation = self._conversations.get(id) if type(id) is str else None
+        if conversation is None:
             check_id(id)
-        elif kept.deadline <= self._time():
+        elif conversation.deadline <= self._time():
             self._expire(id)
             return None
-        return kept
+        return conversation
 
     def _deadline_of(self, id: str) -> float | None:
-        kept = self._kept.get(id)
-        return None if kept is None else kept.deadline
+        conversation = self._conversations.get(id)
+        return None if conversation is None else conversation.deadline
 
     def _expire(self, id: str) -> None:
         self._remove(id)
         log.info("conversation %s expired after %g s without a message", id, self._ttl or 0)
         self._hub.tell("expired", id)
-        self._report()
+        self._log_usage()
 
     def _evict(self, limit: int) -> None:
-        while len(self._kept) > limit:
-            id = next(iter(self._kept))
+        while len(self._conversations) > limit:
+            id = next(iter(self._conversations))
             self._remove(id)
             log.warning("more than %d conversations: the oldest, %s, was deleted", limit, id)
             self._hub.tell("deleted", id)
 
     def _remove(self, id: str) -> None:
-        kept = self._kept.pop(id)
-        self._bytes -= _head_size(kept) + sum(map(_size, kept.messages.values()))
+        conversation = self._conversations.pop(id)
+        self._bytes -= _conversation_size(conversation) + sum(
+            map(_message_size, conversation.messages.values())
+        )
 
-    def _report(self) -> None:
+    def _log_usage(self) -> None:
         """Log the number and the size of the conversations, because the number has changed."""
-        self._usage_log.count_changed(len(self._kept), self._bytes)
+        self._usage_log.count_changed(len(self._conversations), self._bytes)
 
     async def list(
         self, *, owner: str | None = None, limit: int | None = 50, below: bool = False
     ) -> list[ConversationEntry]:
-        check_owners(owner, below=below)
+        check_list_owner(owner, below=below)
         self._enter()
-        most, now = self._most(limit), self._time()
-        found = (
-            _entry(id, kept)
-            for id, kept in reversed(self._kept.items())
-            if kept.deadline > now and is_of(kept.owner, owner, below=below)
+        max_entries, now = self._check_list_limit(limit), self._time()
+        entries = (
+            _entry(id, conversation)
+            for id, conversation in reversed(self._conversations.items())
+            if conversation.deadline > now and is_of(conversation.owner, owner, below=below)
         )
-        return [*islice(found, most)]
+        return [*islice(entries, max_entries)]
 
 
-def _entry(id: str, kept: _Kept) -> ConversationEntry:
-    about: dict[str, Any] = json_copy(kept.metadata, "metadata") if kept.metadata else {}
-    return ConversationEntry(id, kept.created_at, kept.updated_at, kept.owner, about)
+def _entry(id: str, conversation: _MemoryConversation) -> ConversationEntry:
+    metadata: dict[str, Any] = (
+        json_copy(conversation.metadata, "metadata") if conversation.metadata else {}
+    )
+    return ConversationEntry(
+        id, conversation.created_at, conversation.updated_at, conversation.owner, metadata
+    )
 
 
-def _head_size(kept: _Kept) -> int:
+def _conversation_size(conversation: _MemoryConversation) -> int:
     """Estimate how many bytes of memory a conversation takes without its messages."""
-    size = _PER_CONVERSATION + getsizeof(kept.owner)
-    return size + 3 * len(json_codec.encode(kept.metadata)) if kept.metadata else size
+    size = _CONVERSATION_OVERHEAD + getsizeof(conversation.owner)
+    return (
+        size + 3 * len(json_codec.encode(conversation.metadata)) if conversation.metadata else size
+    )
 
 
-def _size(message: Message) -> int:
+def _message_size(message: Message) -> int:
     """Estimate how many bytes of memory a message takes."""
-    size = _PER_MESSAGE + getsizeof(message.content)
+    size = _MESSAGE_OVERHEAD + getsizeof(message.content)
     if message.structured_data is not None:
         # Objects take about three times the size of their text.
         size += 3 * len(json_codec.encode(message.structured_data))

@@ -15,7 +15,7 @@ def copied(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
     ValueError is raised if `metadata` is not a JSON object.
     """
     if metadata is not None and not isinstance(metadata, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise ValueError(f"metadata is a mapping, not {type(metadata).__name__}")
+        raise ValueError(f"metadata must be a mapping, not {type(metadata).__name__}")
     return json_copy(dict(metadata or {}), "metadata")
 
 
@@ -24,18 +24,20 @@ def merged(known: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, An
 
     A key whose value in `changes` is None is removed.
     """
-    every = {**known, **changes}
-    return {key: every[key] for key in every if key not in changes or every[key] is not None}
+    combined = {**known, **changes}
+    return {
+        key: combined[key] for key in combined if key not in changes or combined[key] is not None
+    }
 
 
 def of_lines(data: bytes) -> dict[str, Any]:
-    """Decode metadata in the form in which Redis stores it, and return the current metadata.
+    """Decode the metadata of a conversation in Redis.
 
-    The first line is a JSON object. Each further line is a JSON object with later changes. So the
-    server only appends lines; merging on the server could damage numbers and empty lists.
+    The first line is a JSON object. Each further line is a JSON object with later changes. The
+    server only appends lines, because a merge on the server could damage numbers and empty lists.
     """
-    first, *changes = data.split(b"\n")
-    found = decode_object(first)
+    first_line, *changes = data.split(b"\n")
+    metadata = decode_object(first_line)
     for each in changes:
-        found = merged(found, decode_object(each))
-    return found
+        metadata = merged(metadata, decode_object(each))
+    return metadata

@@ -1,4 +1,4 @@
-"""Conversation stores by URL.
+"""Open a conversation store by its URL.
 
 The URLs are `memory:`, `file:PATH`, `redis://HOST:PORT/DB` (also with TLS, cluster or sentinel) and
 `postgresql://HOST/DATABASE`.
@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl
 
 from cortext.service.stores.base import Conversations
 from cortext.service.stores.conversation_log_port import ConversationLog
-from cortext.service.stores.server_urls import folder_of_url, without_secrets
+from cortext.service.stores.server_urls import folder_of_url, url_without_secrets
 
 _REDIS = ("cortext.service.stores.redis.redis_conversations", "RedisConversationStore")
 _POSTGRES = ("cortext.service.stores.postgres.postgres_conversations", "PostgresConversationStore")
@@ -29,17 +29,18 @@ STORES: dict[str, tuple[str, str]] = {
     "postgresql": _POSTGRES,
     "postgres": _POSTGRES,
 }
-_CLIENT = "a server of ours is reached by cortext.client.AsyncClient(url, token)"
-_SESSIONS = "that keeps sessions: cortext.open_session_store opens it"
-_ELSEWHERE = {
-    "http": _CLIENT,
-    "https": _CLIENT,
-    "log": "conversations in such a folder are opened by file:PATH",
-    "document": _SESSIONS,
-    "workspace": _SESSIONS,
+_CLIENT_HINT = "for a cortext server, use cortext.client.AsyncClient(url, token)"
+_SESSIONS_HINT = "this is a session store; use cortext.open_session_store"
+_HINTS = {
+    "http": _CLIENT_HINT,
+    "https": _CLIENT_HINT,
+    "log": "for conversations in such a folder, use file:PATH",
+    "document": _SESSIONS_HINT,
+    "workspace": _SESSIONS_HINT,
 }
-"""Hints for URLs that open something else, such as a session store, by their scheme."""
-_KINDS = ("memory", "file", "redis", "postgresql")
+"""Hints by URL scheme, for URLs that name something else, such as a session store."""
+_MAIN_KINDS = ("memory", "file", "redis", "postgresql")
+"""One URL scheme for each class of store, without variants such as `rediss`."""
 
 
 def open_store(
@@ -53,38 +54,47 @@ def open_store(
     """
     if type(url) is not str:
         raise ValueError(
-            f"the URL of a conversation store is text such as memory:, not {type(url).__name__}"
+            f"the URL of a conversation store must be a string, not {type(url).__name__}"
         )
     kind, colon, path = url.partition(":")
     if not colon or kind not in STORES:
-        known = ", ".join(f"{name}:" for name in STORES)
-        why = _ELSEWHERE.get(kind, f"there are {known}") if colon else f"there are {known}"
-        raise ValueError(f"not a conversation store: {without_secrets(url)!r} ({why})")
+        schemes = ", ".join(f"{name}:" for name in STORES)
+        hint = _HINTS.get(kind, f"use {schemes}") if colon else f"use {schemes}"
+        raise ValueError(f"not a conversation store: {url_without_secrets(url)!r} ({hint})")
     _check_query(kind, path)
     if bool(path) == (kind == "memory"):
-        raise ValueError("memory: takes no path" if path else f"{kind}: needs a place after it")
+        raise ValueError(
+            "memory: takes no path"
+            if path
+            else f"{kind}: needs a path or an address after the colon"
+        )
     _check_options(kind, options)
     if kind == "memory":
-        return _opener(kind)(**options)
+        return _store_class(kind)(**options)
     if kind == "file":
-        return _opener(kind)(open_log(folder_of_url(path)), **options)
-    return _opener(kind)(url, **options)
+        return _store_class(kind)(open_log(folder_of_url(path)), **options)
+    return _store_class(kind)(url, **options)
 
 
-def _opener(kind: str) -> Callable[..., Conversations]:
+def _store_class(kind: str) -> Callable[..., Conversations]:
     module, name = STORES[kind]
     return getattr(import_module(module), name)
 
 
 def _check_options(kind: str, options: Iterable[str]) -> None:
-    own = _taken_by(kind)
+    valid_names = _option_names(kind)
     for name in options:
-        if name not in own:
-            takers = [f"{other}:" for other in _KINDS if name in _taken_by(other)]
-            where = f"{' and '.join(takers)} do" if len(takers) > 1 else f"{''.join(takers)} does"
-            said = f" ({where})" if takers else ""
+        if name not in valid_names:
+            others = [f"{other}:" for other in _MAIN_KINDS if name in _option_names(other)]
+            which = (
+                f"{' and '.join(others)} have it"
+                if len(others) > 1
+                else f"{''.join(others)} has it"
+            )
+            other_stores = f" ({which})" if others else ""
             raise ValueError(
-                f"{kind}: takes no option {name!r}{said}; it takes {', '.join(sorted(own))}"
+                f"{kind}: has no option {name!r}{other_stores}; "
+                f"its options are {', '.join(sorted(valid_names))}"
             )
 
 
@@ -94,18 +104,18 @@ def _check_query(kind: str, path: str) -> None:
     Such options must be keyword arguments. In a URL they would be passed to the server's client, or
     become part of a path.
     """
-    named = {name for name, _ in parse_qsl(path.partition("?")[2], keep_blank_values=True)}
-    for name in sorted(named):
-        if any(name in _taken_by(other) for other in _KINDS):
+    names = {name for name, _ in parse_qsl(path.partition("?")[2], keep_blank_values=True)}
+    for name in sorted(names):
+        if any(name in _option_names(other) for other in _MAIN_KINDS):
             raise ValueError(
-                f"{name} does not stand in the URL: open_store('{kind}:…', {name}=…), or "
-                "`cortext serve --help` for the options of the service"
+                f"{name} is not part of the URL: use open_store('{kind}:…', {name}=…), or an "
+                "option of `cortext serve`"
             )
 
 
-def _taken_by(kind: str) -> frozenset[str]:
+def _option_names(kind: str) -> frozenset[str]:
     """Return the option names of a store: the keyword-only parameters of its constructor."""
     import inspect
 
-    parameters = inspect.signature(_opener(kind)).parameters.values()
+    parameters = inspect.signature(_store_class(kind)).parameters.values()
     return frozenset(each.name for each in parameters if each.kind is each.KEYWORD_ONLY)

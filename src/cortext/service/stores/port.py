@@ -26,17 +26,21 @@ from cortext.model.json_values import as_utc, json_copy
 from cortext.model.message import NO_TIME, ROLES, Role, SessionMessage
 
 WINDOW = 20
+"""The default window: how many of the last messages a store returns for a conversation."""
 TTL = 3600.0
+"""The default time to live: seconds without a new message until a conversation is removed."""
 LIMIT = 1000
+"""The default limit: the maximum number of conversations in a store."""
 
 
 class Message(Struct, frozen=True, omit_defaults=True, rename="camel", gc=False):
     """One message of a conversation.
 
-    Structured data is copied when the message is created, and must not be changed afterwards.
+    `structured_data` is any JSON value, such as search results. It is copied when the message is
+    created, and must not be changed afterwards.
 
-    A message that is created without an id gets a new one at once. So a caller that adds the same
-    object twice stores one message.
+    A message that is created without an id gets a new id at once. So a caller can add the same
+    object twice, and the store still has only one message.
     """
 
     role: Role
@@ -47,16 +51,20 @@ class Message(Struct, frozen=True, omit_defaults=True, rename="camel", gc=False)
 
     def __post_init__(self) -> None:
         if type(self.role) is not str or self.role not in ROLES:
-            raise ValueError(f"role is one of {', '.join(sorted(ROLES))}, not {self.role!r:.60}")
+            raise ValueError(
+                f"role must be one of {', '.join(sorted(ROLES))}, not {self.role!r:.60}"
+            )
         if type(self.content) is not str:
             kind = type(self.content).__name__
-            raise ValueError(f"content is text, not {kind}; other things are structured_data")
+            raise ValueError(
+                f"content must be a string, not {kind}; use structured_data for other data"
+            )
         at = self.timestamp
         force_setattr(self, "timestamp", clock.now() if at is NO_TIME else as_utc(at))
         if not self.id:
             force_setattr(self, "id", new_id())
         elif type(self.id) is not str:
-            raise ValueError(f"id is text, not {type(self.id).__name__}")
+            raise ValueError(f"id must be a string, not {type(self.id).__name__}")
         if self.structured_data is not None:
             copied = json_copy(self.structured_data, "structured_data")
             force_setattr(self, "structured_data", copied)
@@ -85,7 +93,7 @@ Messages = list[Message]
 
 
 class Conversation(Struct, omit_defaults=True, rename="camel"):
-    """A copy of one conversation with the messages of its window.
+    """A copy of one conversation with its last messages: at most as many as the store's window.
 
     Changing the copy does not change the store. `owner` is "" if the conversation has no owner.
     """
@@ -99,7 +107,7 @@ class Conversation(Struct, omit_defaults=True, rename="camel"):
 
 
 class ConversationEntry(Struct, frozen=True, omit_defaults=True, rename="camel"):
-    """A conversation without its messages, as a list of conversations contains it."""
+    """One entry in a list of conversations: a conversation without its messages."""
 
     id: str
     created_at: datetime
@@ -110,6 +118,8 @@ class ConversationEntry(Struct, frozen=True, omit_defaults=True, rename="camel")
 
 class ConversationSummary(Struct, frozen=True, rename="camel"):
     """A short summary of a conversation, for a program that decides which agent answers next.
+
+    The summary covers the window: the last messages that the store returns.
 
     - `messages`: the last three messages
     - `data`: the newest structured data, or None
@@ -126,8 +136,8 @@ class ConversationSummary(Struct, frozen=True, rename="camel"):
 class ConversationStore(Protocol):
     """A place where conversations are stored: the five methods that the HTTP service needs.
 
-    Any class with these five methods is a ConversationStore. The HTTP service completes such a
-    class with `adapt_store`, whose docstring lists what it lacks.
+    Any class with these five methods is a ConversationStore. The HTTP service uses `adapt_store` to
+    add the other methods that it needs. The docstring of `adapt_store` lists the restrictions.
 
     A text that cannot be an id raises InvalidIdError. A store that cannot do its work raises
     SessionStorageError within its time-out, for example when a disk is full or a server does not
@@ -148,14 +158,14 @@ class ConversationStore(Protocol):
         ...
 
     async def get(self, id: str) -> Conversation | None:
-        """Return the conversation with the messages of its window, or None if it does not exist."""
+        """Return a conversation with its last messages (the window); None if it does not exist."""
         ...
 
     async def add_message(self, id: str, message: Message) -> None:
-        """Append a message to a conversation and restart its TTL.
+        """Append a message to a conversation, and restart its TTL (the time until it expires).
 
-        If the window is full, its oldest message is no longer returned. SessionNotFoundError is
-        raised if the conversation does not exist.
+        If the window (the last messages that the store returns) is full, its oldest message is no
+        longer returned. SessionNotFoundError is raised if the conversation does not exist.
 
         A message whose id is still in the window is not stored twice and does not restart the TTL.
         So a caller can repeat a call that failed.
@@ -167,8 +177,9 @@ class ConversationStore(Protocol):
     async def get_history(self, id: str, limit: int | None = None) -> Messages:
         """Return the last messages of a conversation, in the order in which they were added.
 
-        The result has at most `limit` messages and never more than the window. The result is empty
-        if the conversation does not exist. Reading does not restart the TTL.
+        The result has at most `limit` messages, and never more than the store's window allows. The
+        result is empty if the conversation does not exist. Reading does not delay the expiry of the
+        conversation.
         """
         ...
 
@@ -184,7 +195,7 @@ class ConversationStore(Protocol):
 class IdempotentConversationStore(ConversationStore, Protocol):
     """A conversation store that reports whether a message was new or already stored.
 
-    Every conversation store of cortext does, and so does `AsyncClient`.
+    All conversation stores of cortext have the method `add_if_new`, and so has `AsyncClient`.
     """
 
     async def add_if_new(self, id: str, message: Message) -> bool:

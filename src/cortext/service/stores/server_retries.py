@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
-AGAIN = "is it running? try again when it is back: a message with the same id is stored once"
+# The hint of errors about a server that does not answer.
+AGAIN = "check that the server runs, then try again; a message with the same id is stored once"
 _FIRST_PAUSE = 0.02
 _LONGEST_PAUSE = 0.5
 
@@ -23,26 +24,28 @@ async def until_answered(
 ) -> T:
     """Call `attempt` until the server answers, and return the answer.
 
-    `attempt` gets the error of the previous attempt; the first attempt gets `lost`. After a
-    time-out or one of the `passing` errors, `attempt` is called again. Every other error is raised
-    at once.
+    `attempt` gets the error of the previous attempt as its argument. The first attempt gets `lost`:
+    an error that happened before this call, or None.
 
-    After `within` seconds, `no_answer` is called with the last error that has a text, and the error
-    that it returns is raised. One attempt may take at most half of `within`, so that after a dead
-    connection there is time for another attempt.
+    After a time-out or one of the temporary errors `passing`, `attempt` is called again. Every
+    other error is raised at once. One attempt may take at most half of `within` seconds, so that
+    there is time for another attempt.
+
+    If there is no answer within `within` seconds, the error that `no_answer` returns is raised.
+    `no_answer` gets the last error that has a text.
     """
     time = asyncio.get_running_loop().time
-    deadline, pause, told = time() + within, _FIRST_PAUSE, lost
+    deadline, pause, last_error = time() + within, _FIRST_PAUSE, lost
     while True:
         try:
             async with asyncio.timeout(min(within / 2, deadline - time())):
                 return await attempt(lost)
         except (TimeoutError, *passing) as error:
             lost = error
-        if told is None or str(lost):
-            told = lost
+        if last_error is None or str(lost):
+            last_error = lost
         if time() + pause >= deadline:
-            raise no_answer(told) from told
+            raise no_answer(last_error) from last_error
         await asyncio.sleep(pause)
         pause = min(2 * pause, _LONGEST_PAUSE)
 
@@ -52,7 +55,7 @@ def check_timeout(timeout: Any) -> float:
 
     Valid numbers are above 0 and below a million.
     """
-    number = isinstance(timeout, (int, float)) and not isinstance(timeout, bool)
-    if not number or not 0 < timeout < 1e6:
-        raise ValueError(f"timeout is a number of seconds above 0, not {timeout!r:.60}")
+    is_number = isinstance(timeout, (int, float)) and not isinstance(timeout, bool)
+    if not is_number or not 0 < timeout < 1e6:
+        raise ValueError(f"timeout must be a number of seconds above 0, not {timeout!r:.60}")
     return float(timeout)

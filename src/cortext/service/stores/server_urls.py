@@ -10,14 +10,16 @@ import re
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 _HOST = re.compile(r"(\[[^\]]*\]|[^:]*)(:\d{0,5})?")
-_ENCODE = "in a user's name or a password '/' is written %2F, '@' %40, '?' %3F, '#' %23, '%' %25"
+_ENCODING_HINT = (
+    "in a user name or password, write '/' as %2F, '@' as %40, '?' as %3F, '#' as %23, '%' as %25"
+)
 
 
-def without_secrets(url: str) -> str:
+def url_without_secrets(url: str) -> str:
     """Return a URL for an error message: without user, password and the options after `?`."""
     before, at, after = url.rpartition("@")
-    shown = after.partition("?")[0]
-    return f"{before.partition(':')[0]}://…@{shown}" if at else shown
+    address = after.partition("?")[0]
+    return f"{before.partition(':')[0]}://…@{address}" if at else address
 
 
 def folder_of_url(path: str) -> str:
@@ -31,24 +33,30 @@ def folder_of_url(path: str) -> str:
     if not path.startswith("///"):
         name = path.lstrip("/")
         raise ValueError(
-            f"file:{path} names a host, not a folder: write file:{name} for a folder here, or "
-            f"file:/{name} for one at the root"
+            f"file:{path} names a host, not a folder: write file:{name} for a relative path, or "
+            f"file:/{name} for an absolute path"
         )
     return path[2:]
 
 
 def secrets_of(url: str) -> list[str]:
-    """Return the passwords in a URL, as written and with `%` escapes decoded, longest first."""
+    """Return the passwords in a URL, longest first.
+
+    The list has each password as written in the URL, and with its `%` escapes decoded.
+    """
     _, _, rest = url.partition("//")
     user, at, _ = rest.rpartition("@")
     password = user.partition(":")[2] if at else ""
-    given = [value for name, value in parse_qsl(rest.partition("?")[2]) if "password" in name]
-    found = {text for raw in (password, *given) for text in (raw, unquote(raw)) if text}
-    return sorted(found, key=len, reverse=True)
+    options = [value for name, value in parse_qsl(rest.partition("?")[2]) if "password" in name]
+    texts = {text for raw in (password, *options) for text in (raw, unquote(raw)) if text}
+    return sorted(texts, key=len, reverse=True)
 
 
 def scrubbed(text: str, secrets: list[str]) -> str:
-    """Return an error message of another program with `…` in place of each of the `secrets`."""
+    """Return `text` with each of the `secrets` (passwords) replaced by `…`.
+
+    `text` is an error message of another program.
+    """
     for secret in secrets:
         text = text.replace(secret, "…")
     return text
@@ -62,7 +70,7 @@ def check_address(server: str, url: str) -> None:
     """
     scheme, _, rest = url.partition(":")
     if not rest.startswith("//"):
-        raise ValueError(f"not a URL of {server}: after {scheme}: come two slashes and a host")
+        raise ValueError(f"not a URL of {server}: two slashes and a host must follow {scheme}:")
     parts = urlsplit(f"x:{rest}")
     hosts = parts.netloc.rpartition("@")[2].split(",")
     check_ports(server, hosts, parts.path + parts.fragment)
@@ -75,4 +83,4 @@ def check_ports(server: str, hosts: list[str], beyond: str) -> None:
     character that is not escaped.
     """
     if "@" in beyond or not all(map(_HOST.fullmatch, hosts)):
-        raise ValueError(f"not a URL of {server}: the port is no number ({_ENCODE})")
+        raise ValueError(f"not a URL of {server}: the port is not a number ({_ENCODING_HINT})")

@@ -1,10 +1,10 @@
-// What the pages do beyond links and forms. Without it everything can still be read.
+// Behaviour of the pages beyond links and forms. The pages are readable without this script.
 "use strict";
 
 const $ = (selector, from = document) => from.querySelector(selector);
 const $$ = (selector, from = document) => [...from.querySelectorAll(selector)];
 const root = document.documentElement;
-// The path that these pages stand below, in an application that they are mounted in.
+// The mount path of these pages in an application.
 const base = root.dataset.base;
 const turns = $("#turns");
 
@@ -15,7 +15,7 @@ function say(text) {
   say.timer = setTimeout(() => { said.textContent = ""; }, 1800);
 }
 
-// Light and dark: the choice is a cookie, so that the server draws the next page in it at once.
+// The theme is stored in a cookie, so that the server renders the next page in it at once.
 function switchTheme() {
   const dark = root.dataset.theme
     ? root.dataset.theme === "dark"
@@ -35,8 +35,8 @@ async function copy(id) {
   }
 }
 
-// A conversation is a window on its messages: `first` to `last` of `all` are in the page, as they
-// were in `version`; from `stale` on they may look different now, and there are `total` of them.
+// The page shows the messages `first` to `last` of `all`, as of `version`. Messages from `stale`
+// on may have changed since then. `total` is the current number of messages.
 const view = turns && {
   key: turns.dataset.key,
   version: turns.dataset.version,
@@ -59,7 +59,7 @@ async function fetchTurns(query) {
   return { nodes: made.content, first: number("X-First"), last: number("X-Last"), all: number("X-Total") };
 }
 
-// Keep what is on the screen where it is while something above it comes or goes.
+// Keep the visible messages in place while content above them is added or removed.
 function inPlace(change) {
   const still = $$(".turn", turns).find((one) => one.getBoundingClientRect().bottom > 60);
   const before = still && still.getBoundingClientRect().top;
@@ -106,7 +106,7 @@ async function extend(down) {
   look();
 }
 
-// The edges may still be near the screen after more came: an observer would not say so again.
+// The edges may still be near the screen after a load. An observer would not fire again.
 function look() {
   if (!view || view.busy) return;
   const near = (edge, down) => !edge.hidden && (down
@@ -145,7 +145,7 @@ function mark(turn, scroll = true) {
   if (scroll) turn.scrollIntoView({ block: "nearest", behavior: "instant" });
 }
 
-// A turn as the server drew it, without what the reader did to it.
+// Return the HTML of a turn as the server rendered it, with all details closed.
 function drawn(turn) {
   const copy = turn.cloneNode(true);
   copy.classList.remove("at");
@@ -153,14 +153,14 @@ function drawn(turn) {
   return copy.outerHTML;
 }
 
-// What the reader unfolded stays so in a turn that is drawn anew.
+// Keep open details open in a turn that is rendered again.
 function unfoldAs(turn, before) {
   turn.classList.toggle("at", before.classList.contains("at"));
   const folds = $$("details", turn);
   $$("details", before).forEach((one, index) => { if (one.open && folds[index]) folds[index].open = true; });
 }
 
-// Put turns in the place of all from a number on; those that look the same stay the very same.
+// Replace old turns by new ones. Keep the elements of turns that look the same.
 function replaceFrom(old, nodes) {
   const known = new Map(old.filter((one) => one.id).map((one) => [one.id, one]));
   for (const turn of $$(".turn", nodes)) {
@@ -184,7 +184,7 @@ async function fetchAll(from, to) {
   return { nodes, got };
 }
 
-// Draw again what looks different, also a message that was there and says more now.
+// Load changed messages again, including messages that grew.
 async function refresh() {
   if (view.busy || view.stale === Infinity) return;
   const atEnd = view.last >= view.all;
@@ -217,7 +217,7 @@ function grow(told) {
   refresh();
 }
 
-// Tells of what is new, while somebody looks: a browser has only six connections to a server.
+// Receive events while the page is visible. A browser has only six connections to a server.
 function listen(key, version, told) {
   let source = null;
   const close = () => { if (source) { source.close(); source = null; told.lost(); } };
@@ -246,7 +246,7 @@ function follow() {
   });
 }
 
-// Where the reader is, in the list of what was asked and in the field for a number.
+// Show the current position in the outline and in the number field.
 function place() {
   const shown = $$(".turn[data-n]", turns).find((one) => one.getBoundingClientRect().bottom > 120);
   if (!shown) return;
@@ -319,7 +319,7 @@ addEventListener("click", (event) => {
 
 const asking = $("[data-asking]");
 if (asking) {
-  // An address with what is empty in it is hard to read.
+  // Leave empty fields out of the URL.
   asking.addEventListener("submit", () => { for (const one of asking.elements) if (!one.value) one.disabled = true; });
   asking.addEventListener("change", (event) => { if (event.target.tagName === "SELECT") asking.requestSubmit(); });
   addEventListener("pageshow", () => { for (const one of asking.elements) one.disabled = false; });
@@ -332,13 +332,13 @@ if (unsaid) {
   listen(key, () => version, { open() {}, lost() {}, grown: () => location.reload() });
 }
 
-// What a service or a store keeps, a list or a conversation: it is drawn anew when it changed.
-const ENDS = { deleted: "It was deleted", expired: "It was idle for too long", gone: "It is not there any more" };
+// Pages of a service or a store: reload the list or conversation when it changes.
+const ENDS = { deleted: "This conversation was deleted", expired: "This conversation expired", gone: "This conversation no longer exists" };
 
 function note(text) {
   const told = document.createElement("p");
   told.className = "damage";
-  told.textContent = `${text}. What you see is how it was.`;
+  told.textContent = `${text}. You see its last state.`;
   $(".about").append(told);
   say(text);
 }
@@ -373,7 +373,7 @@ function followKept() {
   begin();
 }
 
-// What was typed, marked and unfolded stays so; the field for words is not drawn anew.
+// Keep typed text, the mark and open details. Do not replace the search field while it is in use.
 function redraw(main) {
   const follows = innerHeight + scrollY > document.body.scrollHeight - 200;
   const place = (one) => one && (one.id || $("a.go", one)?.getAttribute("href"));
@@ -386,7 +386,7 @@ function redraw(main) {
   }
   const field = $("main .asking"), other = $(".asking", main);
   if (field && other && field.contains(document.activeElement)) {
-    // A field that is moved loses what is typed into it: all around it is put in its place.
+    // A moved field loses its typed text, so replace everything around it instead.
     const rest = [...main.childNodes], at = rest.indexOf(other);
     for (const one of [...$("main").childNodes]) if (one !== field) one.remove();
     field.before(...rest.slice(0, at));
@@ -417,7 +417,7 @@ if (view) {
   addEventListener("hashchange", fromHash);
   const at = new URLSearchParams(location.search).get("at");
   const isNumber = /^[0-9]{1,9}$/.test(at || "");
-  if (at && !isNumber) say(`“${at.slice(0, 20)}” is not the number of a message`);
+  if (at && !isNumber) say(`“${at.slice(0, 20)}” is not a message number`);
   if (!fromHash() && isNumber) goTo(Number(at));
   else if (!location.hash && view.last >= view.all && view.first > 1) scrollTo({ top: document.body.scrollHeight });
   place();

@@ -19,14 +19,14 @@ from cortext.errors import SessionNotFoundError, SessionStorageError
 from cortext.features.transfer.export import FORMATS
 from cortext.model import json_codec
 from cortext.model.session import Session
-from cortext.service.http.ownership import Owned
+from cortext.service.http.ownership import OwnedStore
 from cortext.service.http.request_guard import OWNER, STAYS
 from cortext.service.stores.base import Conversations
 from cortext.service.stores.port import Conversation, to_session_message
-from cortext.web.conversation_page import Turns
+from cortext.web.conversation_turns import Turns
 from cortext.web.export_download import as_file, check_format
-from cortext.web.live_updates import Ending
-from cortext.web.store_pages.store_list import Sight, StoreListRequest, see
+from cortext.web.live_updates import ShutdownFlag
+from cortext.web.store_pages.store_conversation_list import StoreListPage, StoreListRequest, see
 from cortext.web.store_pages.store_row import StoreRow, row_of
 from cortext.web.store_pages.store_search import StoreSearchResult, find
 from cortext.web.store_pages.store_updates import tell
@@ -35,15 +35,15 @@ from cortext.web.templating import HEADERS, ROLES, common, page
 _LONGEST = 400
 _log = logging.getLogger("cortext.web")
 Ask = Request[Any, Any, Any]
-EndingHere = NamedDependency[Ending]
+EndingHere = NamedDependency[ShutdownFlag]
 
 
 @get("/kept")
 async def kept(request: Ask) -> Response[Any]:
     """Show the list of conversations in the store, or the results of a search."""
     q = request.query_params.get("q", "")[:_LONGEST].strip()
-    here = _kept(request)
-    values: dict[str, Any] = {"here": here, "q": q, "found": None, "sight": Sight()}
+    here = _list_request(request)
+    values: dict[str, Any] = {"here": here, "q": q, "found": None, "sight": StoreListPage()}
     if q:
         values["found"] = await find(here, q)
     else:
@@ -54,8 +54,8 @@ async def kept(request: Ask) -> Response[Any]:
 
 @get("/kept/{id:str}")
 async def kept_one(request: Ask, id: FromPath[str]) -> Response[Any]:
-    """Show one conversation, with the last messages, which the store still has."""
-    owned: Owned = request.app.state.owned
+    """Show one conversation. If the store dropped old messages, show the messages that remain."""
+    owned: OwnedStore = request.app.state.owned
     found = await owned.get(_owner(request), id)
     session = _session_of(found)
     turns = list(Turns(session).window(1, len(session.messages)))
@@ -75,21 +75,21 @@ async def kept_one(request: Ask, id: FromPath[str]) -> Response[Any]:
 
 
 @get("/kept/{id:str}/export/{format:str}")
-async def kept_export(request: Ask, id: FromPath[str], format: FromPath[str]) -> Response[bytes]:
-    """Return a conversation as a file to download, with the messages that the store still has."""
+async def store_export(request: Ask, id: FromPath[str], format: FromPath[str]) -> Response[bytes]:
+    """Return one conversation as a file to download."""
     check_format(format)
-    owned: Owned = request.app.state.owned
+    owned: OwnedStore = request.app.state.owned
     found = await owned.get(_owner(request), id)
     return as_file(_session_of(found), found.id, format)
 
 
 @get("/kept-list/events")
-async def kept_events(request: Ask, ending: EndingHere) -> ServerSentEvent:
+async def store_list_events(request: Ask, ending: EndingHere) -> ServerSentEvent:
     """Send a server-sent event whenever the list of conversations changes.
 
     The query parameter `seen` is the version of the list that the page shows.
     """
-    here = _kept(request)
+    here = _list_request(request)
 
     async def look() -> str:
         return (await see(here, titles=False)).version
@@ -98,12 +98,14 @@ async def kept_events(request: Ask, ending: EndingHere) -> ServerSentEvent:
 
 
 @get("/kept/{id:str}/events")
-async def kept_one_events(request: Ask, id: FromPath[str], ending: EndingHere) -> ServerSentEvent:
+async def store_conversation_events(
+    request: Ask, id: FromPath[str], ending: EndingHere
+) -> ServerSentEvent:
     """Send a server-sent event whenever a conversation changes, and when it is deleted or expires.
 
     The query parameter `seen` is the version of the conversation that the page shows.
     """
-    owned: Owned = request.app.state.owned
+    owned: OwnedStore = request.app.state.owned
     owner = _owner(request)
     await owned.get(owner, id)
 
@@ -116,26 +118,26 @@ async def kept_one_events(request: Ask, id: FromPath[str], ending: EndingHere) -
     return _stream(request, look, id, ending)
 
 
-async def find_kept(request: Ask, q: str) -> StoreSearchResult:
+async def search_store(request: Ask, q: str) -> StoreSearchResult:
     """Search the conversations in the store that the caller may see.
 
     `q` is the query. If the store fails, return a result with the reason in `wrong`, so that the
     page can still show its other results.
     """
     try:
-        return await find(_kept(request)._replace(owner=None), q)
+        return await find(_list_request(request)._replace(owner=None), q)
     except SessionStorageError as error:
-        _log.warning("the store is not searched: %s", error)
+        _log.warning("the search of the store failed: %s", error)
         return StoreSearchResult(wrong=str(error))
 
 
 def version_of(found: Conversation) -> str:
     """Return a short text that changes whenever a conversation or its metadata changes."""
     last = found.messages[-1].id if found.messages else ""
-    told = json_codec.encode(
+    data = json_codec.encode(
         [found.updated_at.isoformat(), len(found.messages), last, found.metadata]
     )
-    return hashlib.sha256(told).hexdigest()[:16]
+    return hashlib.sha256(data).hexdigest()[:16]
 
 
 def _session_of(found: Conversation) -> Session:
@@ -151,17 +153,17 @@ def _session_of(found: Conversation) -> Session:
 
 
 def _stream(
-    request: Ask, look: Callable[[], Awaitable[str]], id: str | None, end: Ending
+    request: Ask, look: Callable[[], Awaitable[str]], id: str | None, end: ShutdownFlag
 ) -> ServerSentEvent:
     scope: Any = request.scope
     seen = request.headers.get("last-event-id") or request.query_params.get("seen", "")
     store: Conversations = request.app.state.owned.store
-    # `cortext web` sets no `STAYS`: its user may always follow.
-    told = tell(look, store.events(id), seen, end, scope.get(STAYS, lambda: True))
-    return ServerSentEvent(told, headers=HEADERS)
+    # `cortext web` sets no `STAYS`, because its user may always receive events.
+    stream = tell(look, store.events(id), seen, end, scope.get(STAYS, lambda: True))
+    return ServerSentEvent(stream, headers=HEADERS)
 
 
-def _kept(request: Ask) -> StoreListRequest:
+def _list_request(request: Ask) -> StoreListRequest:
     asked = request.query_params
     page = asked.get("page", "")
     is_number = page.isascii() and page.isdecimal() and len(page) < 7
@@ -174,7 +176,7 @@ def _kept(request: Ask) -> StoreListRequest:
 
 
 def _owner(request: Ask) -> str:
-    """Return the owner who makes the request. `only_who_may` rejects requests without an owner."""
+    """Return the owner who makes the request. `check_access` rejects requests without an owner."""
     scope: Any = request.scope
     return scope[OWNER]
 
@@ -182,7 +184,8 @@ def _owner(request: Ask) -> str:
 def _roles(request: Ask) -> dict[str, str]:
     """Return the names that the pages show for the roles of messages.
 
-    A user's messages are labelled "You" if the application knows its users, otherwise "User".
+    Messages of the role "user" are labelled "You" if the application knows its users, otherwise
+    "User".
     """
     return ROLES if _has_users(request) else {**ROLES, "user": "User"}
 

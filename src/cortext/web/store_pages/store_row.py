@@ -1,4 +1,4 @@
-"""The row that the web page shows for a conversation in a store, and the row's title."""
+"""The rows in the list of conversations in a store, and the choice of their titles."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from datetime import datetime
 from typing import NamedTuple
 
 from cortext.service.stores.port import Conversation
-from cortext.web.conversation_page import one_line
+from cortext.web.conversation_turns import one_line
 
 _LONGEST = 90
-_UNSAID = "Nothing was said yet"
+_NO_MESSAGES = "No messages yet"
 
 
 class StoreRow(NamedTuple):
@@ -27,7 +27,7 @@ class StoreRow(NamedTuple):
 
 
 def row_of(found: Conversation) -> StoreRow:
-    title = next(filter(None, (one_line(each, _LONGEST) for each in _titles(found))), _UNSAID)
+    title = next(filter(None, (one_line(each, _LONGEST) for each in _titles(found))), _NO_MESSAGES)
     return StoreRow(found.id, title, len(found.messages), found.updated_at, found.owner)
 
 

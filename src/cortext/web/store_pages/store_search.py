@@ -13,20 +13,21 @@ from typing import NamedTuple
 from cortext.formats.text_search import search_query
 from cortext.service.stores.port import Conversation
 from cortext.web.list_page import pieces
-from cortext.web.store_pages.store_list import MOST, StoreListRequest
+from cortext.web.store_pages.store_conversation_list import MOST, StoreListRequest
 from cortext.web.store_pages.store_row import StoreRow, row_of
 
-_AT_ONCE = 50
-_WITHIN = 3.0
+_BATCH = 50
+_TIME_LIMIT = 3.0
 """Seconds after which a search reads no more conversations."""
-_MOST_FOUND = 20
-_MOST_HITS = 3
+_MAX_MATCHES = 20
+_MAX_HITS = 3
 
 
 class MatchedMessage(NamedTuple):
-    """A message that matches a query. `number` counts from 1.
+    """A message that matches a query. `number` is its number, counted from 1.
 
-    `pieces` is a part of its text, cut around the found words: every second piece is a found word.
+    `pieces` is a part of its text, cut before and after each match. The second, fourth, ... piece
+    is a match.
     """
 
     number: int
@@ -42,8 +43,8 @@ class Match(NamedTuple):
 class StoreSearchResult(NamedTuple):
     """The result of a search in a store.
 
-    `total` is the number of conversations, and `looked` is how many of these were read. If `more`
-    is True, there may be more matches. `wrong` is the reason why the search failed, or "".
+    The search read `looked` of the `total` conversations in the store. `more` is True if there may
+    be more matches. `wrong` is the reason why the search failed; "" means that it did not fail.
     """
 
     matches: Sequence[Match] = ()
@@ -54,7 +55,7 @@ class StoreSearchResult(NamedTuple):
 
     @property
     def left(self) -> bool:
-        """Whether the search did not read all conversations."""
+        """True if the search did not read all conversations in the store."""
         return self.looked < self.total or self.total > MOST
 
 
@@ -64,19 +65,19 @@ async def find(kept: StoreListRequest, words: str) -> StoreSearchResult:
     `kept` selects the conversations to search, and `words` is the query. A conversation matches if
     its title or one of its messages matches.
     """
-    asked = search_query.parse(words)
+    query = search_query.parse(words)
     entries = (await kept.entries())[:MOST]
     matches: list[Match] = []
-    end, looked = asyncio.get_running_loop().time() + _WITHIN, 0
-    while asked.whole and looked < len(entries) and len(matches) <= _MOST_FOUND:
+    end, looked = asyncio.get_running_loop().time() + _TIME_LIMIT, 0
+    while query.whole and looked < len(entries) and len(matches) <= _MAX_MATCHES:
         if looked and asyncio.get_running_loop().time() > end:
             break
-        some = await kept.read(entries[looked : looked + _AT_ONCE])
-        matches += await asyncio.to_thread(_matches, some, asked)
-        looked += _AT_ONCE
-    more = len(matches) > _MOST_FOUND
-    looked = len(entries) if not asked.whole or more else min(looked, len(entries))
-    return StoreSearchResult(matches[:_MOST_FOUND], looked, len(entries), more)
+        conversations = await kept.read(entries[looked : looked + _BATCH])
+        matches += await asyncio.to_thread(_matches, conversations, query)
+        looked += _BATCH
+    more = len(matches) > _MAX_MATCHES
+    looked = len(entries) if not query.whole or more else min(looked, len(entries))
+    return StoreSearchResult(matches[:_MAX_MATCHES], looked, len(entries), more)
 
 
 def _matches(conversations: Sequence[Conversation], asked: search_query.Query) -> list[Match]:
@@ -85,25 +86,26 @@ def _matches(conversations: Sequence[Conversation], asked: search_query.Query) -
         row = row_of(each)
         hits: list[MatchedMessage] = []
         for number, message in enumerate(each.messages, 1):
-            if asked.whole and _is_in(message.content, asked.whole):
+            if asked.whole and _is_match(message.content, asked.whole):
                 cut = search_query.snippet(message.content, asked.terms)
                 hits.append(
                     MatchedMessage(
                         number, message.role, [*pieces(cut, signs=message.role == "tool")]
                     )
                 )
-        if hits or (asked.whole and _is_in(row.title, asked.whole)):
-            found.append(Match(row, hits[-_MOST_HITS:]))
+        if hits or (asked.whole and _is_match(row.title, asked.whole)):
+            found.append(Match(row, hits[-_MAX_HITS:]))
     return found
 
 
-def _is_in(text: str, part: search_query.Term | search_query.Clause) -> bool:
-    """Return whether a text matches `part`, a term or a clause of a query.
+def _is_match(text: str, part: search_query.Term | search_query.Clause) -> bool:
+    """Return whether a text matches `part`, which is a term or a clause of a query.
 
-    A text matches a clause if it contains the wanted parts, and none of the unwanted parts.
+    A text matches a term if it contains the term. It matches a clause if it matches the wanted
+    parts of the clause, and none of the unwanted parts.
     """
     if isinstance(part, search_query.Term):
         return bool(search_query.find(text, (part,)))
-    wanted = (_is_in(text, each) for each in part.wanted)
+    wanted = (_is_match(text, each) for each in part.wanted)
     has = any(wanted) if part.either else all(wanted)
-    return has and not any(_is_in(text, each) for each in part.unwanted)
+    return has and not any(_is_match(text, each) for each in part.unwanted)

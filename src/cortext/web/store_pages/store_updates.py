@@ -1,7 +1,7 @@
-"""Server-sent events that report to an open web page that a store has changed.
+"""Server-sent events that tell an open web page when a store changes.
 
-An event of the store only wakes the stream. Some stores report only changes by this process, and
-events can be lost. For this reason the stream also checks the store regularly.
+The stream of a page checks the store regularly, and at once when the store reports an event. Events
+alone are not enough: some stores report only changes by this process, and events can be lost.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from typing import Any
 from cortext.errors import CortextError, SessionStorageError
 from cortext.model import json_codec
 from cortext.service.stores.conversation_events import Subscription
-from cortext.web.live_updates import ALIVE, Ending
+from cortext.web.live_updates import ALIVE_INTERVAL, ShutdownFlag
 
 LOOK = 1.0
 """Seconds between two checks of the store while it sends no event."""
-_REST = 10
-"""The pause after a check of the store, as a multiple of the time that the check took.
+_PAUSE_FACTOR = 10
+"""The pause after a check of the store, as a multiple of the duration of the check.
 
-The pause prevents that a long list is read all the time.
+Without this pause, a store with a long list would be read all the time.
 """
-_MOMENT = 0.2
+_SHORT_WAIT = 0.2
 _log = logging.getLogger("cortext.web")
 
 
@@ -32,7 +32,7 @@ async def tell(
     look: Callable[[], Awaitable[str]],
     events: Subscription,
     seen: str,
-    ending: Ending,
+    ending: ShutdownFlag,
     stays: Callable[[], bool],
 ) -> AsyncGenerator[dict[str, Any]]:
     """Yield the event `grown` whenever the list or the conversation on a page has changed.
@@ -47,30 +47,30 @@ async def tell(
         ending: The flag that is set when the server stops.
         stays: Returns whether the client may still receive events. If not, the stream ends.
     """
-    waking = _UpdateWaker(events)
-    said = time.monotonic()
+    waker = _UpdateWaker(events)
+    last_event = time.monotonic()
     try:
         while not ending.is_near and stays():
             began = time.monotonic()
-            now = await _looked(look, seen)
-            cost = time.monotonic() - began
-            if not now:
-                yield {"event": await waking.how_it_ended(), "data": "{}"}
+            version = await _current_version(look, seen)
+            duration = time.monotonic() - began
+            if not version:
+                yield {"event": await waker.end_kind(), "data": "{}"}
                 return
-            if now != seen:
-                facts = json_codec.encode({"version": now}).decode()
-                yield {"event": "grown", "id": now, "data": facts}
-                seen, said = now, time.monotonic()
-            elif time.monotonic() > said + ALIVE:
+            if version != seen:
+                facts = json_codec.encode({"version": version}).decode()
+                yield {"event": "grown", "id": version, "data": facts}
+                seen, last_event = version, time.monotonic()
+            elif time.monotonic() > last_event + ALIVE_INTERVAL:
                 yield {"event": "alive", "data": "{}"}
-                said = time.monotonic()
-            await waking.rest(_REST * cost, max(LOOK, _REST * cost), ending)
+                last_event = time.monotonic()
+            await waker.rest(_PAUSE_FACTOR * duration, max(LOOK, _PAUSE_FACTOR * duration), ending)
     finally:
-        waking.stop()
+        waker.stop()
 
 
-async def _looked(look: Callable[[], Awaitable[str]], seen: str) -> str:
-    """Return the current version that `look` returns, or `seen` if the store fails."""
+async def _current_version(look: Callable[[], Awaitable[str]], seen: str) -> str:
+    """Return the version from `look`. If the store fails, log the error and return `seen`."""
     try:
         return await look()
     except SessionStorageError as error:
@@ -79,10 +79,10 @@ async def _looked(look: Callable[[], Awaitable[str]], seen: str) -> str:
 
 
 class _UpdateWaker:
-    """A task that wakes an event stream when the store reports a change.
+    """A task that listens to the store, and wakes an event stream when the store changes.
 
-    Only a separate task can unsubscribe cleanly: the stream itself is cancelled when its browser
-    disconnects.
+    The stream cannot listen itself: it is cancelled when its browser disconnects, and could not
+    unsubscribe cleanly from the store then.
     """
 
     def __init__(self, events: Subscription) -> None:
@@ -90,7 +90,7 @@ class _UpdateWaker:
         self._woken = asyncio.Event()
         self._task = asyncio.ensure_future(self._listen(events))
 
-    async def rest(self, least: float, most: float, ending: Ending) -> None:
+    async def rest(self, least: float, most: float, ending: ShutdownFlag) -> None:
         """Wait at least `least` seconds, then until an event comes, but at most `most` seconds.
 
         Return early if the server stops.
@@ -99,29 +99,29 @@ class _UpdateWaker:
         while not ending.is_near and time.monotonic() < began + most:
             if self._woken.is_set() and time.monotonic() >= began + least:
                 break
-            await self._for_a_moment()
+            await self._wait_briefly()
         self._woken.clear()
 
-    async def how_it_ended(self) -> str:
-        """Return how the conversation ended: "deleted", "expired" or, if unknown, "gone".
+    async def end_kind(self) -> str:
+        """Return why the conversation no longer exists: "deleted", "expired" or "gone".
 
-        Wait a moment for the store to report it.
+        Wait a moment for the store to report the reason. "gone" means that the reason is unknown.
         """
-        end = time.monotonic() + _MOMENT
+        end = time.monotonic() + _SHORT_WAIT
         while not self._ended and time.monotonic() < end:
             self._woken.clear()
-            await self._for_a_moment()
+            await self._wait_briefly()
         return self._ended or "gone"
 
     def stop(self) -> None:
         self._task.cancel()
 
-    async def _for_a_moment(self) -> None:
+    async def _wait_briefly(self) -> None:
         if self._woken.is_set():
-            await asyncio.sleep(_MOMENT / 10)
+            await asyncio.sleep(_SHORT_WAIT / 10)
             return
         try:
-            await asyncio.wait_for(self._woken.wait(), _MOMENT)
+            await asyncio.wait_for(self._woken.wait(), _SHORT_WAIT)
         except TimeoutError:
             return
 
@@ -133,4 +133,4 @@ class _UpdateWaker:
                         self._ended = each.kind
                     self._woken.set()
         except CortextError as error:
-            _log.warning("a page looks by itself, for the store tells nothing: %s", error)
+            _log.warning("a page polls the store, because it sends no events: %s", error)

@@ -1,6 +1,6 @@
 """The PostgreSQL tables of the conversation store, and the SQL statements that use them.
 
-Each statement takes one round trip and takes effect completely or not at all. Times are by the
+Each statement takes one round trip and takes effect completely or not at all. Times come from the
 clock of the server.
 """
 
@@ -45,20 +45,20 @@ BEGIN = """
         number integer primary key, applied_at timestamptz not null default now());
 """
 VERSION = "select coalesce(max(number), 0) from {schema}.version"
-REACHED = "insert into {schema}.version (number) values (%(number)s)"
+SET_VERSION = "insert into {schema}.version (number) values (%(number)s)"
 IS_THERE = "select to_regclass(%(schema)s || '.version') is not null"
-# Created only if there is a TTL, because every message has to update this index.
+# This index is created only if there is a TTL, because every new message has to update it.
 TTL_INDEX = (
     "create index if not exists conversations_updated on {schema}.conversations (updated_at)"
 )
 
-_TELL = "pg_notify('{schema}_events', json_build_object('kind', '%s', 'id', id)::text)"
-_PARTS = {
-    # The payload of a notification is less than 8,000 bytes.
+_NOTIFY = "pg_notify('{schema}_events', json_build_object('kind', '%s', 'id', id)::text)"
+_PLACEHOLDERS = {
+    # PostgreSQL accepts less than 8,000 bytes in a notification.
     "{most}": "7800",
     "{alive}": "(%(ttl)s::float8 is null"
     " or updated_at > now() - make_interval(secs => %(ttl)s::float8))",
-    **{f"{{{kind}}}": _TELL % kind for kind in ("created", "deleted", "expired")},
+    **{f"{{{kind}}}": _NOTIFY % kind for kind in ("created", "deleted", "expired")},
 }
 
 
@@ -71,11 +71,11 @@ class Statements:
     def __init__(self, schema: str) -> None:
         if not _SCHEMA.fullmatch(schema):
             raise ValueError(
-                f"schema is at most 40 small letters, digits and '_', not {schema!r:.60}"
+                f"schema must be at most 40 lower-case letters, digits and '_', not {schema!r:.60}"
             )
         self.schema = schema
-        for name, text in _TEXTS.items():
-            for part, meaning in (*_PARTS.items(), ("{schema}", schema)):
+        for name, text in _STATEMENTS.items():
+            for part, meaning in (*_PLACEHOLDERS.items(), ("{schema}", schema)):
                 text = text.replace(part, meaning)
             setattr(self, name, text)
 
@@ -95,7 +95,7 @@ class Statements:
     usage: str
 
 
-_TEXTS = {
+_STATEMENTS = {
     # If the row exists, this is a repeated attempt, and nothing happens.
     "create": """
         with made as (

@@ -1,7 +1,7 @@
 """The conversation store in PostgreSQL: durable, and shared by any number of processes.
 
-The window limits only what is returned: the table has every message. By default nothing expires and
-there is no limit. `conversation_tables.py` defines the tables.
+The table has every message: the window limits only the messages that are returned. By default
+nothing expires and there is no limit. `conversation_tables.py` defines the tables.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from cortext.model.ids import check_id, new_id
 from cortext.model.json_values import as_utc
 from cortext.service.stores.base import (
     Conversations,
+    check_list_owner,
     check_message,
     check_owner,
-    check_owners,
     not_found,
 )
 from cortext.service.stores.conversation_json import decode_message, decode_object, encode_message
+from cortext.service.stores.delayed_task import LONGEST_SLEEP, Alarm
 from cortext.service.stores.metadata import copied, merged
 from cortext.service.stores.port import (
     WINDOW,
@@ -38,12 +39,11 @@ from cortext.service.stores.postgres.postgres_subscriptions import (
     PostgresFollowing,
     PostgresListener,
 )
-from cortext.service.stores.timer import LONGEST_SLEEP, Alarm
-from cortext.service.stores.usage_log import StoreUsage, UsageLog, UsageMeter
+from cortext.service.stores.store_size_log import StoreUsage, UsageLog, UsageMeter
 
 log: logging.Logger = logging.getLogger("cortext.conversations")
 
-_LONGEST_ID = 200
+_MAX_ID_LENGTH = 200
 
 
 class PostgresConversationStore(Conversations):
@@ -65,18 +65,18 @@ class PostgresConversationStore(Conversations):
         timeout: float = 5.0,
     ) -> None:
         self._sql = Statements(schema)
-        self._link = PostgresPool(url, timeout=timeout, schema=schema, with_ttl=ttl is not None)
+        self._pool = PostgresPool(url, timeout=timeout, schema=schema, with_ttl=ttl is not None)
         super().__init__("postgresql", window=window, ttl=ttl, limit=max_conversations)
         self._alarm = Alarm(self._sweep)
-        self._listening = PostgresListener(self._linked, self._sql)
+        self._listener = PostgresListener(self._pool_for_loop, self._sql)
         self._usage = UsageMeter(UsageLog("on disk"), self._measure)
 
     async def create(self, *, owner: str = "", metadata: Mapping[str, Any] | None = None) -> str:
         self._enter()
-        _check_text(owner)
+        _check_storable_owner(owner)
         id = new_id()
-        about = json_codec.encode(copied(metadata)).decode()
-        await self._link.rows(self._sql.create, id=id, owner=owner, metadata=about)
+        encoded_metadata = json_codec.encode(copied(metadata)).decode()
+        await self._pool.rows(self._sql.create, id=id, owner=owner, metadata=encoded_metadata)
         log.info("conversation %s created", id)
         evicted = await self._evict()
         if self._ttl is not None:
@@ -88,53 +88,57 @@ class PostgresConversationStore(Conversations):
         """Remove the oldest conversations above the limit, and return how many were removed."""
         if self._limit is None:
             return 0
-        gone = await self._link.rows(self._sql.evict, limit=self._limit)
-        for id, _ in gone:
+        removed = await self._pool.rows(self._sql.evict, limit=self._limit)
+        for id, _ in removed:
             log.warning("more than %d conversations: the oldest, %s, was deleted", self._limit, id)
-        return len(gone)
+        return len(removed)
 
     async def get(self, id: str) -> Conversation | None:
         self._enter()
-        found = await self._rows(self._sql.get, id, count=self._window)
-        if not found:
+        rows = await self._fetch_rows(self._sql.get, id, count=self._window)
+        if not rows:
             return None
-        created, updated, owner, metadata, bodies = found[0]
-        messages = self._decoded(id, bodies)
-        about = decode_object(metadata.encode())
-        return Conversation(id, messages, as_utc(created), as_utc(updated), about, owner)
+        created, updated, owner, metadata, bodies = rows[0]
+        messages = self._decode_messages(id, bodies)
+        decoded_metadata = decode_object(metadata.encode())
+        return Conversation(id, messages, as_utc(created), as_utc(updated), decoded_metadata, owner)
 
     async def add_if_new(self, id: str, message: Message) -> bool:
         self._enter()
-        known_by = _key(check_message(message).id or "")
+        message_key = _message_key(check_message(message).id or "")
         body = encode_message(message).decode()
-        [(added, there)] = await self._rows(self._sql.add, id, message=known_by, body=body)
-        if not added and not there:
+        [(added, exists)] = await self._fetch_rows(
+            self._sql.add, id, message=message_key, body=body
+        )
+        if not added and not exists:
             raise not_found(id)
         self._usage.size_changed()
         return bool(added)
 
     async def get_history(self, id: str, limit: int | None = None) -> Messages:
         self._enter()
-        count = self._count(limit)
-        found = await self._rows(self._sql.history, id, count=count)
-        return self._decoded(id, [body for (body,) in reversed(found)])
+        count = self._message_count(limit)
+        rows = await self._fetch_rows(self._sql.history, id, count=count)
+        return self._decode_messages(id, [body for (body,) in reversed(rows)])
 
     async def set_metadata(self, id: str, changes: Mapping[str, Any]) -> dict[str, Any]:
         self._enter()
-        wanted = copied(changes)
+        updates = copied(changes)
         # The server cannot merge JSON with lone surrogates, so merge here, and again if another
         # process changed the metadata meanwhile.
-        while rows := await self._rows(self._sql.metadata, id):
-            known: str = rows[0][0]
-            found = merged(decode_object(known.encode()), wanted)
-            about = json_codec.encode(found).decode()
-            if about == known or await self._rows(self._sql.change, id, known=known, about=about):
-                return found
+        while rows := await self._fetch_rows(self._sql.metadata, id):
+            stored: str = rows[0][0]
+            metadata = merged(decode_object(stored.encode()), updates)
+            encoded = json_codec.encode(metadata).decode()
+            if encoded == stored or await self._fetch_rows(
+                self._sql.change, id, known=stored, about=encoded
+            ):
+                return metadata
         raise not_found(id)
 
     async def delete(self, id: str) -> None:
         self._enter()
-        if await self._rows(self._sql.delete, id):
+        if await self._fetch_rows(self._sql.delete, id):
             log.info("conversation %s deleted", id)
             await self._usage.count_changed(-1)
 
@@ -144,43 +148,43 @@ class PostgresConversationStore(Conversations):
         All subscriptions share one connection. Events that occur while the connection is lost are
         missed, and a warning is logged.
         """
-        return PostgresFollowing(self._listening, None if id is None else check_id(id))
+        return PostgresFollowing(self._listener, None if id is None else check_id(id))
 
     async def aclose(self) -> None:
         await self._alarm.aclose()
         await self._usage.aclose()
-        await self._listening.aclose()
-        await self._link.aclose()
+        await self._listener.aclose()
+        await self._pool.aclose()
         self._loop = None
 
-    def _moved(self) -> None:
+    def _reset_for_new_loop(self) -> None:
         self._alarm.drop()
         self._usage.drop()
-        self._listening.drop()
-        self._link.connect()
+        self._listener.drop()
+        self._pool.connect()
         if self._ttl is not None:
             # A random delay, so that processes that start together do not sweep together.
             self._alarm.set(min(1.0, self._ttl) * random.random())  # noqa: S311  no secret
 
-    def _linked(self) -> PostgresPool:
+    def _pool_for_loop(self) -> PostgresPool:
         self._enter()
-        return self._link
+        return self._pool
 
     async def _measure(self) -> StoreUsage:
-        [(count, size)] = await self._link.rows(self._sql.usage)
+        [(count, size)] = await self._pool.rows(self._sql.usage)
         return StoreUsage(count, float(size))
 
-    async def _rows(self, statement: str, id: str, **values: Any) -> list[tuple[Any, ...]]:
-        return await self._link.rows(statement, id=check_id(id), ttl=self._ttl, **values)
+    async def _fetch_rows(self, statement: str, id: str, **values: Any) -> list[tuple[Any, ...]]:
+        return await self._pool.rows(statement, id=check_id(id), ttl=self._ttl, **values)
 
-    def _decoded(self, id: str, bodies: list[str]) -> Messages:
+    def _decode_messages(self, id: str, bodies: list[str]) -> Messages:
         try:
             return [decode_message(body.encode()) for body in bodies]
         except ValueError as error:
             raise SessionCorruptedError(
                 f"{self._sql.schema}.messages",
                 f"conversation {id}: {error}",
-                hint="something else wrote to this table",
+                hint="another program wrote to this table",
             ) from None
 
     async def _sweep(self) -> None:
@@ -190,52 +194,52 @@ class PostgresConversationStore(Conversations):
         """
         delay = LONGEST_SLEEP
         try:
-            [(gone, wait)] = await self._link.rows(self._sql.expire, ttl=self._ttl)
-            for id in gone:
+            [(removed, wait)] = await self._pool.rows(self._sql.expire, ttl=self._ttl)
+            for id in removed:
                 log.info("conversation %s expired after %g s without a message", id, self._ttl)
-            if gone:
-                await self._usage.count_changed(-len(gone))
+            if removed:
+                await self._usage.count_changed(-len(removed))
             delay = LONGEST_SLEEP if wait is None else max(wait, 0.0)
         except CortextError as error:
-            log.warning("idle conversations were not looked at: %s", error)
+            log.warning("idle conversations were not checked: %s", error)
         self._alarm.set(delay)
 
     async def list(
         self, *, owner: str | None = None, limit: int | None = 50, below: bool = False
     ) -> list[ConversationEntry]:
-        check_owners(owner, below=below)
+        check_list_owner(owner, below=below)
         self._enter()
-        most = self._most(limit)
+        max_entries = self._check_list_limit(limit)
         if owner is not None:
-            _check_text(owner)
-        values = {"owner": owner, "below": below, "ttl": self._ttl, "count": most}
+            _check_storable_owner(owner)
+        values = {"owner": owner, "below": below, "ttl": self._ttl, "count": max_entries}
         return [
             ConversationEntry(
-                id, as_utc(created), as_utc(updated), whose, decode_object(about.encode())
+                id, as_utc(created), as_utc(updated), entry_owner, decode_object(metadata.encode())
             )
-            for id, created, updated, whose, about in await self._link.rows(
+            for id, created, updated, entry_owner, metadata in await self._pool.rows(
                 self._sql.entries, **values
             )
         ]
 
 
-def _check_text(owner: str) -> None:
+def _check_storable_owner(owner: str) -> None:
     check_owner(owner)
-    if not _is_plain(owner):
-        raise ValueError("owner holds a character that PostgreSQL cannot keep")
+    if not _is_storable(owner):
+        raise ValueError("owner contains a character that PostgreSQL cannot store")
 
 
-def _key(id: str) -> str:
+def _message_key(id: str) -> str:
     """Return the key of a message in the table: its id, or a hash of the id.
 
     The hash is used if the id is long or has characters that PostgreSQL cannot store. The stored
     JSON of the message contains the id itself in both cases.
     """
-    if len(id) <= _LONGEST_ID and _is_plain(id):
+    if len(id) <= _MAX_ID_LENGTH and _is_storable(id):
         return id
     return "sha256:" + hashlib.sha256(id.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _is_plain(text: str) -> bool:
-    """Return whether text has neither lone surrogates nor NULs, which PostgreSQL cannot store."""
+def _is_storable(text: str) -> bool:
+    """Return False if text has lone surrogates or NULs, which PostgreSQL cannot store."""
     return "\0" not in text and text.encode("utf-8", "replace").decode() == text

@@ -13,8 +13,8 @@ from cortext.service.stores.server_urls import scrubbed
 class _PostgresErrorRule(NamedTuple):
     """The hint for errors of PostgreSQL with this `code`, or whose text matches `pattern`.
 
-    An error while connecting has no code, only a text. `passing` means that the cause may end soon.
-    Such an error is reported only after the time-out.
+    An error while connecting has no code, only a text. `passing` means that the cause may end soon,
+    so the call is repeated, and the error is reported only after the time-out.
     """
 
     code: str
@@ -23,8 +23,10 @@ class _PostgresErrorRule(NamedTuple):
     passing: bool = False
 
 
-_KNOWN = (
-    _PostgresErrorRule("3D000", r'database ".*" does not exist', "make it: createdb NAME"),
+_RULES = (
+    _PostgresErrorRule(
+        "3D000", r'database ".*" does not exist', "create the database: createdb NAME"
+    ),
     _PostgresErrorRule(
         "28000",
         r'role ".*" does not exist|is not permitted to log in',
@@ -38,48 +40,52 @@ _KNOWN = (
     _PostgresErrorRule(
         "",
         r"no pg_hba\.conf entry|pg_hba\.conf rejects",
-        "the server's pg_hba.conf has to let this user, address and database in",
+        "the server's pg_hba.conf must allow this user, address and database",
     ),
     _PostgresErrorRule(
         "42501",
         r"permission denied",
-        "the user needs CREATE on the database to make the tables, or has to own their schema",
+        "the user needs CREATE on the database to create the tables, or must own their schema",
     ),
     _PostgresErrorRule(
         "",
         r"server does not support SSL",
-        "leave sslmode out of the URL, or switch TLS on at the server",
+        "remove sslmode from the URL, or enable TLS on the server",
     ),
     _PostgresErrorRule(
-        "", r"certificate verify failed", "name who signed it: ?sslmode=…&sslrootcert=FILE"
+        "",
+        r"certificate verify failed",
+        "name the CA certificate in the URL: ?sslmode=…&sslrootcert=FILE",
     ),
     _PostgresErrorRule(
-        "", r"root certificate file .* does not exist", "name it: ?sslrootcert=FILE"
+        "",
+        r"root certificate file .* does not exist",
+        "name the file in the URL: ?sslrootcert=FILE",
     ),
     _PostgresErrorRule(
         "53300",
         r"too many clients|too many connections|connection slots are reserved",
-        "end some connections, or raise max_connections; each process takes up to 17",
+        "close some connections, or raise max_connections; each process uses up to 17",
         passing=True,
     ),
     _PostgresErrorRule(
         "25006",
         r"read-only transaction|session is read-only|in hot standby mode",
-        "this is a standby: write the primary in the URL, or several hosts with "
+        "this is a standby: use the primary in the URL, or several hosts with "
         "?target_session_attrs=read-write",
         passing=True,
     ),
     _PostgresErrorRule("57P03", r"is starting up|is shutting down", AGAIN, passing=True),
     _PostgresErrorRule(
-        "53100", r"No space left on device", "free some of the server's disk", passing=True
+        "53100", r"No space left on device", "free some disk space on the server", passing=True
     ),
 )
 
 
-def will_stay(error: Exception) -> bool:
+def is_permanent(error: Exception) -> bool:
     """Return whether an error of PostgreSQL is known to be permanent, so a retry cannot help."""
-    known = _known(error)
-    return known is not None and not known.passing
+    rule = _find_rule(error)
+    return rule is not None and not rule.passing
 
 
 def refused(error: Exception, where: str, secrets: list[str]) -> SessionStorageError:
@@ -87,9 +93,9 @@ def refused(error: Exception, where: str, secrets: list[str]) -> SessionStorageE
 
     `secrets` are the passwords to remove from the message.
     """
-    known = _known(error)
-    sentence = f"PostgreSQL at {where} refused: {scrubbed(_sentence(error), secrets)}"
-    return SessionStorageError(sentence, hint=known.hint if known else "")
+    rule = _find_rule(error)
+    sentence = f"PostgreSQL at {where} refused: {scrubbed(_server_message(error), secrets)}"
+    return SessionStorageError(sentence, hint=rule.hint if rule else "")
 
 
 def no_answer(
@@ -100,23 +106,26 @@ def no_answer(
     `error` is the error of the last attempt. `secrets` are the passwords to remove from the
     message.
     """
-    known, said = _known(error), scrubbed(_sentence(error), secrets)
-    if known is not None:
-        sentence = f"PostgreSQL at {where} refused for {timeout:g} s: {said}"
-        return SessionStorageError(sentence, hint=known.hint)
+    rule, message = _find_rule(error), scrubbed(_server_message(error), secrets)
+    if rule is not None:
+        sentence = f"PostgreSQL at {where} refused for {timeout:g} s: {message}"
+        return SessionStorageError(sentence, hint=rule.hint)
     sentence = f"no answer from PostgreSQL at {where} within {timeout:g} s"
-    return SessionStorageError(f"{sentence}: {said}" if said else sentence, hint=AGAIN)
+    return SessionStorageError(f"{sentence}: {message}" if message else sentence, hint=AGAIN)
 
 
-def _known(error: Exception) -> _PostgresErrorRule | None:
+def _find_rule(error: Exception) -> _PostgresErrorRule | None:
     code, text = getattr(error, "sqlstate", None), str(error)
-    for known in _KNOWN:
-        if (code and known.code == code) or re.search(known.pattern, text):
-            return known
+    for rule in _RULES:
+        if (code and rule.code == code) or re.search(rule.pattern, text):
+            return rule
     return None
 
 
-def _sentence(error: Exception) -> str:
-    """Return the server's own message in an error, without the text that libpq adds around it."""
-    said = str(error).strip().rpartition("FATAL: ")[2].partition("\n")[0].strip()
-    return said.removeprefix("connection failed: ").rstrip(".")
+def _server_message(error: Exception) -> str:
+    """Return the server's own message in an error.
+
+    The text that libpq, the client library of PostgreSQL, adds around the message is left out.
+    """
+    message = str(error).strip().rpartition("FATAL: ")[2].partition("\n")[0].strip()
+    return message.removeprefix("connection failed: ").rstrip(".")

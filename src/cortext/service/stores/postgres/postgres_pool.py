@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from cortext.errors import CortextError, NewerVersionError, SessionStorageError
 from cortext.installation import install_command
 from cortext.service.stores.postgres import conversation_tables as tables
-from cortext.service.stores.postgres.postgres_errors import no_answer, refused, will_stay
+from cortext.service.stores.postgres.postgres_errors import is_permanent, no_answer, refused
 from cortext.service.stores.server_retries import check_timeout, until_answered
 from cortext.service.stores.server_urls import check_ports, scrubbed, secrets_of
 
@@ -28,21 +28,21 @@ class PostgresPool:
     A call that loses its connection is repeated until the time-out. So a statement may reach the
     server twice and must be safe to repeat.
 
-    The tables in `schema` are created before the first call. `with_ttl` says whether conversations
-    expire; then an index for that is created as well.
+    The tables in `schema` are created before the first call. If `with_ttl` is True, conversations
+    expire, and an index for the expiry is created as well.
     """
 
     def __init__(self, url: str, *, timeout: float, schema: str, with_ttl: bool) -> None:
-        self._psycopg = _import()
+        self._psycopg = _import_psycopg()
         try:
-            place = self._psycopg.conninfo.conninfo_to_dict(url)
+            parameters = self._psycopg.conninfo.conninfo_to_dict(url)
         except self._psycopg.Error as error:
-            said = scrubbed(str(error).strip(), secrets_of(url))
-            raise ValueError(f"not a URL of PostgreSQL: {said}") from None
-        self._where = _where(place)
+            message = scrubbed(str(error).strip(), secrets_of(url))
+            raise ValueError(f"not a URL of PostgreSQL: {message}") from None
+        self._server = _describe_server(parameters)
         self._secrets = secrets_of(url)
         # A server that has become read-only is no longer the primary.
-        self._lost = (
+        self._temporary_errors = (
             self._psycopg.OperationalError,
             self._psycopg.errors.ReadOnlySqlTransaction,
         )
@@ -51,10 +51,10 @@ class PostgresPool:
         self._schema = schema
         self._with_ttl = with_ttl
         self._idle: list[Any] = []
-        self._turns = asyncio.Semaphore(MOST_CONNECTIONS)
+        self._call_slots = asyncio.Semaphore(MOST_CONNECTIONS)
         self._ready = False
-        self._making = asyncio.Lock()
-        self._ending: set[asyncio.Task[Any]] = set()
+        self._migration_lock = asyncio.Lock()
+        self._cancelled_tasks: set[asyncio.Task[Any]] = set()
 
     def connect(self) -> None:
         """Prepare the pool for the running event loop. Nothing is sent yet.
@@ -64,16 +64,16 @@ class PostgresPool:
         for connection in self._idle:
             connection.pgconn.finish()
         self._idle.clear()
-        self._turns = asyncio.Semaphore(MOST_CONNECTIONS)
-        self._making = asyncio.Lock()
-        self._ending.clear()
+        self._call_slots = asyncio.Semaphore(MOST_CONNECTIONS)
+        self._migration_lock = asyncio.Lock()
+        self._cancelled_tasks.clear()
 
     async def aclose(self) -> None:
         idle, self._idle = self._idle, []
         for connection in idle:
             await connection.close()
-        if self._ending:
-            await asyncio.wait(self._ending)
+        if self._cancelled_tasks:
+            await asyncio.wait(self._cancelled_tasks)
 
     async def rows(self, statement: str, **values: Any) -> list[tuple[Any, ...]]:
         """Execute an SQL statement with named `values` and return the rows of its result."""
@@ -92,7 +92,7 @@ class PostgresPool:
         async def begin() -> Any:
             connection = await self._open()
             try:
-                await self._guarded(connection, connection.execute(statement))
+                await self._run_cancellable(connection, connection.execute(statement))
             except BaseException:
                 connection.pgconn.finish()
                 raise
@@ -104,7 +104,7 @@ class PostgresPool:
         """Return whether the server still answers on this connection."""
         try:
             async with asyncio.timeout(self.timeout):
-                await self._guarded(connection, connection.execute("select 1"))
+                await self._run_cancellable(connection, connection.execute("select 1"))
         except (TimeoutError, self._psycopg.Error):
             return False
         return True
@@ -114,28 +114,28 @@ class PostgresPool:
 
         `error` is the error of the last attempt.
         """
-        return no_answer(error, self._where, self.timeout, self._secrets)
+        return no_answer(error, self._server, self.timeout, self._secrets)
 
     async def _until_answered(self, work: Callable[[], Awaitable[T]]) -> T:
         async def attempt(lost: Exception | None) -> T:
             try:
-                async with self._turns:
-                    await self._prepare()
+                async with self._call_slots:
+                    await self._ensure_tables()
                     return await work()
             except self._psycopg.Error as error:
-                if isinstance(error, self._lost) and not will_stay(error):
+                if isinstance(error, self._temporary_errors) and not is_permanent(error):
                     raise
-                raise refused(error, self._where, self._secrets) from None
+                raise refused(error, self._server, self._secrets) from None
 
         return await until_answered(
-            attempt, within=self.timeout, passing=self._lost, no_answer=self.no_answer
+            attempt, within=self.timeout, passing=self._temporary_errors, no_answer=self.no_answer
         )
 
     async def _with_connection(self, work: Callable[[Any], Awaitable[T]]) -> T:
         connection = self._idle.pop() if self._idle else await self._open()
         try:
-            answer = await self._guarded(connection, work(connection))
-        except self._lost:
+            answer = await self._run_cancellable(connection, work(connection))
+        except self._temporary_errors:
             # The idle connections are probably broken too, and each would cost an attempt.
             idle, self._idle = [*self._idle, connection], []
             for each in idle:
@@ -150,7 +150,7 @@ class PostgresPool:
         self._idle.append(connection)
         return answer
 
-    async def _guarded(self, connection: Any, work: Awaitable[T]) -> T:
+    async def _run_cancellable(self, connection: Any, work: Awaitable[T]) -> T:
         """Await `work`, which uses `connection`. If the caller is cancelled, cut the connection.
 
         Without this, psycopg would wait for the server to cancel the statement.
@@ -159,27 +159,27 @@ class PostgresPool:
         try:
             return await asyncio.shield(task)
         except asyncio.CancelledError:
-            _cut(connection)
-            self._ending.add(task)
-            task.add_done_callback(lambda done: self._ended(connection, done))
+            _shut_down_socket(connection)
+            self._cancelled_tasks.add(task)
+            task.add_done_callback(lambda done: self._finish_cancelled(connection, done))
             raise
 
-    def _ended(self, connection: Any, task: asyncio.Task[Any]) -> None:
-        self._ending.discard(task)
+    def _finish_cancelled(self, connection: Any, task: asyncio.Task[Any]) -> None:
+        self._cancelled_tasks.discard(task)
         connection.pgconn.finish()
         if not task.cancelled() and (error := task.exception()) is not None:
-            log.debug("a call that was given up ended with: %s", error)
+            log.debug("a cancelled call ended with: %s", error)
 
     async def _open(self) -> Any:
         return await self._psycopg.AsyncConnection.connect(
             self._url, autocommit=True, client_encoding="UTF8", fallback_application_name="cortext"
         )
 
-    async def _prepare(self) -> None:
+    async def _ensure_tables(self) -> None:
         """Create the tables, or upgrade them to this version of cortext, before the first call."""
         if self._ready:
             return
-        async with self._making:
+        async with self._migration_lock:
             if not self._ready:
                 await self._with_connection(self._migrate)
                 self._ready = True
@@ -187,9 +187,11 @@ class PostgresPool:
     async def _migrate(self, connection: Any) -> None:
         values = {"schema": self._schema}
 
-        async def ask(statement: str, **more: Any) -> Any:
+        async def ask(statement: str, **more_values: Any) -> Any:
             text = statement.replace("{schema}", self._schema)
-            cursor = await connection.execute(text, {**values, **more} if "%(" in text else None)
+            cursor = await connection.execute(
+                text, {**values, **more_values} if "%(" in text else None
+            )
             return (await cursor.fetchone())[0] if cursor.description else None
 
         if not await ask(tables.IS_THERE) or await ask(tables.VERSION) < len(tables.MIGRATIONS):
@@ -198,39 +200,39 @@ class PostgresPool:
                 await ask(tables.BEGIN)
                 for number in range(await ask(tables.VERSION), len(tables.MIGRATIONS)):
                     await ask(tables.MIGRATIONS[number])
-                    await ask(tables.REACHED, number=number + 1)
+                    await ask(tables.SET_VERSION, number=number + 1)
                     log.info("schema %s has version %d of the tables", self._schema, number + 1)
-        found = await ask(tables.VERSION)
-        if found > len(tables.MIGRATIONS):
+        version = await ask(tables.VERSION)
+        if version > len(tables.MIGRATIONS):
             known = str(len(tables.MIGRATIONS))
-            raise NewerVersionError(f"schema {self._schema}", found=str(found), known=known)
+            raise NewerVersionError(f"schema {self._schema}", found=str(version), known=known)
         if self._with_ttl:
             async with connection.transaction():
                 await ask(tables.LOCK)
                 await ask(tables.TTL_INDEX)
 
 
-def _where(place: dict[str, Any]) -> str:
+def _describe_server(parameters: dict[str, Any]) -> str:
     """Return `HOST:PORT/DATABASE` for messages. ValueError is raised if the address is invalid.
 
-    `place` has the connection parameters of libpq.
+    `parameters` are the connection parameters of libpq.
     """
-    host, port = place.get("host") or "its socket", place.get("port") or 5432
-    database = place.get("dbname") or ""
+    host, port = parameters.get("host") or "its socket", parameters.get("port") or 5432
+    database = parameters.get("dbname") or ""
     check_ports("PostgreSQL", [f":{each}" for each in str(port).split(",")], database)
     return f"{host}:{port}/{database}"
 
 
-def _cut(connection: Any) -> None:
+def _shut_down_socket(connection: Any) -> None:
     """Shut down the socket of a connection, so that a task that waits for data gets an error."""
     try:
-        with socket.socket(fileno=os.dup(connection.pgconn.socket)) as found:
-            found.shutdown(socket.SHUT_RDWR)
+        with socket.socket(fileno=os.dup(connection.pgconn.socket)) as connection_socket:
+            connection_socket.shutdown(socket.SHUT_RDWR)
     except Exception as error:  # noqa: BLE001  already closed: psycopg has many errors for that
-        log.debug("not cut: %s", error)
+        log.debug("a connection could not be closed: %s", error)
 
 
-def _import() -> Any:
+def _import_psycopg() -> Any:
     from importlib import import_module
 
     try:

@@ -23,8 +23,9 @@ from cortext.service.stores.postgres.postgres_pool import PostgresPool
 
 log: logging.Logger = logging.getLogger("cortext.conversations")
 
-_LISTEN = 3.0
-_PAUSE = 0.2
+_READ_TIMEOUT = 3.0
+"""Seconds without a notification after which the server is checked."""
+_RETRY_PAUSE = 0.2
 
 
 class _Notice(msgspec.Struct, rename="camel"):
@@ -39,52 +40,54 @@ class _Notice(msgspec.Struct, rename="camel"):
     number: int | None = None
 
 
-_notices = msgspec.json.Decoder(_Notice)
+_notice_decoder = msgspec.json.Decoder(_Notice)
 
 
 class PostgresListener:
-    """The one connection that receives events for all followers of a store in this process.
+    """The connection that receives a store's events for all followers in this process.
 
-    The connection is open while there are followers. If it is lost, a warning says that events were
-    lost, and a new connection is opened soon.
+    A follower is a subscription. The connection is open while there are followers. If it is lost, a
+    warning says that events were lost, and a new connection is opened soon.
 
-    A follower receives no events from before it joined. For that, the listener sends itself a
-    notification with a new id, the mark. Notifications arrive in the order of their commits, so the
-    follower is added when the mark arrives.
+    A follower receives no events from before it joined. When a follower joins, the listener sends
+    itself a notification with a new id, called the mark. Notifications arrive in the order of their
+    commits. So when the mark arrives, no earlier event can arrive, and the follower is added.
+
+    `pool_for_loop` returns the pool for the running event loop.
     """
 
-    def __init__(self, linked: Callable[[], PostgresPool], sql: Statements) -> None:
+    def __init__(self, pool_for_loop: Callable[[], PostgresPool], sql: Statements) -> None:
         self.hub: Hub = Hub()
-        self._linked = linked
+        self._pool_for_loop = pool_for_loop
         self._sql = sql
-        self._marks = f"cortext_{new_id().replace('-', '')}"
-        self._waiting: dict[str, _Joining] = {}
+        self._mark_channel = f"cortext_{new_id().replace('-', '')}"
+        self._pending: dict[str, _PendingFollower] = {}
         self._connection: Any = None
         self._connecting = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
 
     async def join(self, follower: PostgresFollowing) -> None:
-        """Add a follower, and return when it receives events.
+        """Add a follower (a subscription). It receives every event that occurs after this call.
 
         SessionStorageError is raised if the server does not answer in time.
         """
-        link = self._linked()
-        mark, joining = new_id(), _Joining(self.hub, follower)
-        self._waiting[mark] = joining
+        pool = self._pool_for_loop()
+        mark, pending = new_id(), _PendingFollower(self.hub, follower)
+        self._pending[mark] = pending
         try:
             if not await self._connect():
-                await link.rows(self._sql.mark, channel=self._marks, mark=mark)
-            async with asyncio.timeout(link.timeout):
-                await joining.done.wait()
+                await pool.rows(self._sql.mark, channel=self._mark_channel, mark=mark)
+            async with asyncio.timeout(pool.timeout):
+                await pending.done.wait()
         except TimeoutError as error:
-            raise link.no_answer(error) from None
+            raise pool.no_answer(error) from None
         finally:
-            self._waiting.pop(mark, None)
-            self._rest()
+            self._pending.pop(mark, None)
+            self._close_if_unused()
 
     def leave(self, follower: PostgresFollowing) -> None:
         self.hub.leave(follower)
-        self._rest()
+        self._close_if_unused()
 
     async def aclose(self) -> None:
         self.hub.end()
@@ -96,7 +99,7 @@ class PostgresListener:
         """Forget the connection and all followers, because the store has a new event loop."""
         self._connection = self._task = None
         self._connecting = asyncio.Lock()
-        self._waiting.clear()
+        self._pending.clear()
         self.hub.followers.clear()
 
     async def _connect(self) -> bool:
@@ -108,17 +111,17 @@ class PostgresListener:
         async with self._connecting:
             if self._connection is not None:
                 return False
-            statement = f'{self._sql.listen}; listen "{self._marks}"'
-            self._connection = await self._linked().listener(statement)
+            statement = f'{self._sql.listen}; listen "{self._mark_channel}"'
+            self._connection = await self._pool_for_loop().listener(statement)
         if self._task is None or self._task.done():
             self._task = asyncio.ensure_future(self._listen())
-        for joining in self._waiting.values():
-            joining.let_in()
+        for pending in self._pending.values():
+            pending.add_to_hub()
         return True
 
-    def _rest(self) -> None:
+    def _close_if_unused(self) -> None:
         """Close the connection if the store has no followers."""
-        if not self.hub.followers and not self._waiting:
+        if not self.hub.followers and not self._pending:
             self._stop()
 
     def _stop(self) -> asyncio.Task[None] | None:
@@ -133,104 +136,105 @@ class PostgresListener:
 
     async def _listen(self) -> None:
         while True:
-            lost = await self._hear(self._connection)
+            lost = await self._read_notice(self._connection)
             if lost:
                 log.warning("events were lost with the connection to PostgreSQL: %s", lost)
                 connection, self._connection = self._connection, None
                 connection.pgconn.finish()
-                await self._connect_anew()
+                await self._reconnect()
 
-    async def _connect_anew(self) -> None:
+    async def _reconnect(self) -> None:
         while self._connection is None:
-            await asyncio.sleep(_PAUSE)
+            await asyncio.sleep(_RETRY_PAUSE)
             try:
                 await self._connect()
             except CortextError as error:
                 log.warning("no events: %s", error)
 
-    async def _hear(self, connection: Any) -> str:
-        """Wait for a notification and pass it to its followers. After a silence, check the server.
+    async def _read_notice(self, connection: Any) -> str:
+        """Wait for a notification, and pass it to the followers of its conversation.
 
-        Return "", or the reason if the connection is lost.
+        If no notification arrives for a while, check that the server still answers. Return "" if
+        the connection works, otherwise the reason why it is lost.
         """
         from psycopg import Error
 
-        heard = False
+        has_notice = False
         try:
-            async for notice in connection.notifies(timeout=_LISTEN, stop_after=1):
-                heard = True
-                await self._note(notice.channel, notice.payload)
-            if heard or await self._linked().is_well(connection):
+            async for notice in connection.notifies(timeout=_READ_TIMEOUT, stop_after=1):
+                has_notice = True
+                await self._handle_notice(notice.channel, notice.payload)
+            if has_notice or await self._pool_for_loop().is_well(connection):
                 return ""
         except Error as error:
             return str(error)
-        return "it does not answer"
+        return "the server does not answer"
 
-    async def _note(self, channel: str, payload: str) -> None:
-        if channel == self._marks:
-            if joining := self._waiting.get(payload):
-                joining.let_in()
+    async def _handle_notice(self, channel: str, payload: str) -> None:
+        if channel == self._mark_channel:
+            if pending := self._pending.get(payload):
+                pending.add_to_hub()
             return
         try:
-            notice = _decoded(payload.encode())
+            notice = _decode_notice(payload.encode())
         except ValueError as error:
-            log.warning("not an event of conversations: %s", error)
+            log.warning("not a conversation event: %s", error)
             return
         if not self.hub.has_followers(notice.id):
             return
         message = notice.message
         if notice.number is not None:
-            message = await self._fetched(notice.id, notice.number)
+            message = await self._fetch_message(notice.id, notice.number)
             if message is None:
                 return
         self.hub.tell(notice.kind, notice.id, message)
 
-    async def _fetched(self, id: str, number: int) -> Message | None:
-        """Read a message that was too long for its notification from the table.
+    async def _fetch_message(self, id: str, number: int) -> Message | None:
+        """Read a message from the table, because it was too long for its notification.
 
         Return None if the message was deleted or cannot be read.
         """
         while True:
             try:
-                found = await self._linked().rows(self._sql.message, id=id, number=number)
+                rows = await self._pool_for_loop().rows(self._sql.message, id=id, number=number)
                 break
             except CortextError as error:
                 # The message is in the table, so try again until the server is back.
                 log.warning("an event is late: %s", error)
-                await asyncio.sleep(_PAUSE)
-        if not found:
-            # The message was deleted; the event of that follows.
+                await asyncio.sleep(_RETRY_PAUSE)
+        if not rows:
+            # The message was deleted, and the event of the deletion follows.
             return None
         try:
-            return decode_message(found[0][0].encode())
+            return decode_message(rows[0][0].encode())
         except ValueError as error:
             log.warning("a message of conversation %s cannot be read: %s", id, error)
             return None
 
 
 class PostgresFollowing(StoreSubscription):
-    """A subscription to the events of any process, which the PostgreSQL server sends.
+    """A subscription to the events that the PostgreSQL server sends. Any process may cause them.
 
     All subscriptions of a store share the connection of its PostgresListener.
     """
 
-    def __init__(self, listening: PostgresListener, id: str | None) -> None:
-        super().__init__(listening.hub, id)
-        self._listening = listening
+    def __init__(self, listener: PostgresListener, id: str | None) -> None:
+        super().__init__(listener.hub, id)
+        self._listener = listener
 
     async def start(self) -> None:
-        self._begin()
-        await self._listening.join(self)
+        self._open_queue()
+        await self._listener.join(self)
 
     async def stop(self) -> None:
-        self._listening.leave(self)
+        self._listener.leave(self)
         self.end()
 
 
-class _Joining:
-    """A follower that waits to join until no earlier event can arrive any more.
+class _PendingFollower:
+    """A follower (a subscription) that waits to be added, because earlier events may still arrive.
 
-    `done` is set when the follower has joined.
+    `done` is set when the follower has been added.
     """
 
     def __init__(self, hub: Hub, follower: PostgresFollowing) -> None:
@@ -238,15 +242,15 @@ class _Joining:
         self._follower = follower
         self.done = asyncio.Event()
 
-    def let_in(self) -> None:
+    def add_to_hub(self) -> None:
         if not self.done.is_set():
             self._hub.join(self._follower)
             self.done.set()
 
 
-def _decoded(data: bytes) -> _Notice:
+def _decode_notice(data: bytes) -> _Notice:
     try:
-        return _notices.decode(data)
+        return _notice_decoder.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError):
         # Lone surrogates are written as escapes, which the fast decoder refuses.
         return record_dicts.convert(record_dicts.as_dict(json_codec.decode(data)), _Notice)

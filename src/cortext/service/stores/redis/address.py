@@ -8,8 +8,9 @@ from urllib.parse import unquote, urlsplit
 
 from cortext.service.stores.server_urls import check_address, scrubbed, secrets_of
 
-_PORTS = {"cluster": 6379, "sentinel": 26379}
-_OF_POOLS = frozenset(("connection_class", "max_connections", "db"))
+_DEFAULT_PORTS = {"cluster": 6379, "sentinel": 26379}
+# Options of a connection pool, which the classes of connections do not list.
+_POOL_OPTIONS = frozenset(("connection_class", "max_connections", "db"))
 
 
 class ServerAddress(NamedTuple):
@@ -33,12 +34,12 @@ class ServerAddress(NamedTuple):
 
     @property
     def secure(self) -> bool:
-        kind = self.options.get("connection_class")
-        return kind is not None and "SSL" in kind.__name__
+        connection_class = self.options.get("connection_class")
+        return connection_class is not None and "SSL" in connection_class.__name__
 
     @property
     def shown(self) -> str:
-        """The hosts and the service, or the path of a socket, for messages: without a password."""
+        """The server for messages, without a password: hosts and service, or a socket path."""
         hosts = ",".join(f"{host}:{port}" for host, port in self.hosts)
         return self.options.get("path") or hosts + (f"/{self.service}" if self.service else "")
 
@@ -46,8 +47,8 @@ class ServerAddress(NamedTuple):
 def parse(redis: Any, url: str) -> ServerAddress:
     """Parse the URL of a Redis store. ValueError is raised for an invalid URL or option.
 
-    The URL has one of these forms, with `rediss` instead of `redis` for TLS. Options of redis-py
-    may follow after `?`. `redis` is the imported package redis.
+    `redis` is the imported package redis. The URL has one of the forms below. For TLS, it starts
+    with `rediss` instead of `redis`. Options of redis-py may follow after `?`.
 
     - `redis://HOST:PORT/DB`
     - `redis+cluster://HOST:PORT,HOST:PORT`
@@ -55,83 +56,91 @@ def parse(redis: Any, url: str) -> ServerAddress:
     """
     scheme = url.partition(":")[0]
     family, _, kind = scheme.partition("+")
-    if kind not in ("", *_PORTS):
+    if kind not in ("", *_DEFAULT_PORTS):
         raise ValueError(
-            f"Redis is reached by redis:, redis+cluster: or redis+sentinel:, not {scheme}:"
+            f"a URL of Redis starts with redis:, redis+cluster: or redis+sentinel:, not {scheme}:"
         )
     check_address("Redis", url)
     secrets, parts = secrets_of(url), urlsplit(url)
     if not kind:
         if scheme != "unix":
-            _check("", "", unquote(parts.path.strip("/")))
-        options = _options(redis, url, secrets)
+            _check_database("", "", unquote(parts.path.strip("/")))
+        options = _parse_options(redis, url, secrets)
         host = options.get("host", "localhost"), options.get("port", 6379)
-        place = ServerAddress("", [host], "", options, secrets)
+        address = ServerAddress("", [host], "", options, secrets)
     else:
-        user, at, listed = parts.netloc.rpartition("@")
-        hosts = [_host(text, _PORTS[kind]) for text in listed.split(",")]
+        user, at, host_list = parts.netloc.rpartition("@")
+        hosts = [_parse_host(text, _DEFAULT_PORTS[kind]) for text in host_list.split(",")]
         service, _, db = unquote(parts.path.strip("/")).partition("/")
         if kind == "cluster":
             service, db = "", db or service
-        _check(kind, service, db)
-        plain = f"{family}://{user}{at}localhost/{db or 0}?{parts.query}"
-        options = _options(redis, plain, secrets)
+        _check_database(kind, service, db)
+        plain_url = f"{family}://{user}{at}localhost/{db or 0}?{parts.query}"
+        options = _parse_options(redis, plain_url, secrets)
         del options["host"]
-        place = ServerAddress(kind, hosts, service, options, secrets)
-    _check_options(redis, place)
-    return place
+        address = ServerAddress(kind, hosts, service, options, secrets)
+    _check_options(redis, address)
+    return address
 
 
-def _options(redis: Any, url: str, secrets: list[str]) -> dict[str, Any]:
+def _parse_options(redis: Any, url: str, secrets: list[str]) -> dict[str, Any]:
     try:
         return redis.asyncio.connection.parse_url(url)
     except ValueError as error:
         raise ValueError(f"not a URL of Redis: {scrubbed(str(error), secrets)}") from None
 
 
-def _check_options(redis: Any, place: ServerAddress) -> None:
+def _check_options(redis: Any, address: ServerAddress) -> None:
     """Raise ValueError for an option after `?` that redis-py does not know.
 
     redis-py itself would report the option only at the first call, and less clearly.
     """
     connections = redis.asyncio.connection
-    kind = place.options.get("connection_class", connections.Connection)
-    taking = [redis.asyncio.RedisCluster] if place.kind == "cluster" else kind.__mro__
-    known = {name for each in taking for name in inspect.signature(each.__init__).parameters}
-    for name in sorted({*place.options} - known - _OF_POOLS):
-        tls = name.startswith("ssl_") and not issubclass(kind, connections.SSLConnection)
-        more = ": that is for rediss:, which is TLS" if tls else ""
-        raise ValueError(f"Redis has no option {name!r} that a URL could name{more}")
+    connection_class = address.options.get("connection_class", connections.Connection)
+    classes = (
+        [redis.asyncio.RedisCluster] if address.kind == "cluster" else connection_class.__mro__
+    )
+    known_names = {name for each in classes for name in inspect.signature(each.__init__).parameters}
+    for name in sorted({*address.options} - known_names - _POOL_OPTIONS):
+        needs_tls = name.startswith("ssl_") and not issubclass(
+            connection_class, connections.SSLConnection
+        )
+        explanation = ": it needs rediss:, which uses TLS" if needs_tls else ""
+        raise ValueError(f"a URL of Redis has no option {name!r}{explanation}")
 
 
-def open_client(redis: Any, place: ServerAddress, timeout: float) -> Any:
+def open_client(redis: Any, address: ServerAddress, timeout: float) -> Any:
     """Create a redis-py client for the running event loop. Nothing is sent yet.
 
     The client does not retry, because only its caller knows how much of the `timeout` is left.
     """
-    never = redis.asyncio.retry.Retry(redis.backoff.NoBackoff(), 0)
-    options = dict(place.options)
-    if place.kind == "":
-        # Calls have our own time-out. That of redis-py would need a task for each write, and Python
-        # 3.11 loses cancellations in it.
-        given = {"socket_timeout": None, "socket_connect_timeout": timeout / 2, "retry": never}
-        pool = redis.asyncio.ConnectionPool(**{**options, **given})
+    no_retry = redis.asyncio.retry.Retry(redis.backoff.NoBackoff(), 0)
+    options = dict(address.options)
+    if address.kind == "":
+        # `RedisClient` limits the time of calls. The time-out of redis-py would need a task for
+        # each write, and Python 3.11 loses cancellations in it.
+        overrides = {
+            "socket_timeout": None,
+            "socket_connect_timeout": timeout / 2,
+            "retry": no_retry,
+        }
+        pool = redis.asyncio.ConnectionPool(**{**options, **overrides})
         return redis.asyncio.Redis.from_pool(pool)
     secure = options.pop("connection_class", None) is not None
-    # A part of our time-out, so that a silent node leaves time to try another.
-    patience = {"socket_timeout": timeout / 4, "socket_connect_timeout": timeout / 4}
-    if place.kind == "cluster":
+    # A part of the time-out, so that time remains for another node if one does not answer.
+    timeouts = {"socket_timeout": timeout / 4, "socket_connect_timeout": timeout / 4}
+    if address.kind == "cluster":
         options.pop("db", None)
-        nodes = [redis.asyncio.cluster.ClusterNode(host, port) for host, port in place.hosts]
-        given = {"ssl": secure, "require_full_coverage": False, "retry": never, **patience}
-        return redis.asyncio.RedisCluster(startup_nodes=nodes, **{**options, **given})
-    asking = {**patience, "retry": never, "ssl": secure}
-    sentinel = redis.asyncio.Sentinel(place.hosts, sentinel_kwargs=asking)
-    given = {"socket_timeout": None, "socket_connect_timeout": timeout / 4, "retry": never}
-    return sentinel.master_for(place.service, **{**options, **given, "ssl": secure})
+        nodes = [redis.asyncio.cluster.ClusterNode(host, port) for host, port in address.hosts]
+        overrides = {"ssl": secure, "require_full_coverage": False, "retry": no_retry, **timeouts}
+        return redis.asyncio.RedisCluster(startup_nodes=nodes, **{**options, **overrides})
+    sentinel_options = {**timeouts, "retry": no_retry, "ssl": secure}
+    sentinel = redis.asyncio.Sentinel(address.hosts, sentinel_kwargs=sentinel_options)
+    overrides = {"socket_timeout": None, "socket_connect_timeout": timeout / 4, "retry": no_retry}
+    return sentinel.master_for(address.service, **{**options, **overrides, "ssl": secure})
 
 
-def _check(kind: str, service: str, db: str) -> None:
+def _check_database(kind: str, service: str, db: str) -> None:
     if kind == "cluster" and db not in ("", "0"):
         raise ValueError("a Redis Cluster has only database 0: redis+cluster://HOST:PORT,HOST:PORT")
     if kind == "sentinel" and not service:
@@ -139,11 +148,11 @@ def _check(kind: str, service: str, db: str) -> None:
             "the sentinels need the name of a service: redis+sentinel://HOST:PORT/SERVICE"
         )
     if db and not (db.isascii() and db.isdigit()):
-        raise ValueError("a database of Redis is a number: redis://HOST:PORT/0")
+        raise ValueError("a database of Redis must be a number: redis://HOST:PORT/0")
 
 
-def _host(text: str, port: int) -> tuple[str, int]:
+def _parse_host(text: str, port: int) -> tuple[str, int]:
     parts = urlsplit(f"//{text}")
     if not parts.hostname:
-        raise ValueError("a host of the URL has no name: HOST:PORT,HOST:PORT")
+        raise ValueError("a host in the URL is empty: write HOST:PORT,HOST:PORT")
     return parts.hostname, parts.port or port

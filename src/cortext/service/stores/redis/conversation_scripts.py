@@ -1,8 +1,11 @@
 """The Lua scripts of the Redis conversation store.
 
-Each script runs in one round trip and takes effect completely or not at all. The keys of one
+Each script runs in one round trip and takes effect completely or not at all. Times are in
+microseconds, by the clock of the server.
+
+The *head* of a conversation is the hash with its times, owner and metadata. The keys of one
 conversation share a hash tag, `PREFIX:{ID}`, so they are in one slot of a cluster. The lists of all
-conversations are in another slot. Times are in microseconds, by the clock of the server.
+conversation ids are in another slot. The list `due` has the time when each conversation expires.
 """
 
 from __future__ import annotations
@@ -27,8 +30,8 @@ def _script(text: str) -> ConversationScript:
 
 _NOW = "local t = redis.call('TIME') local now = t[1] * 1000000 + t[2]\n"
 
-# KEYS: head. ARGV: milliseconds until it expires, owner, metadata, channel, event. Return when the
-# conversation was created.
+# Create a conversation, and return the time of its creation.
+# KEYS: head. ARGV: milliseconds until it expires, owner, metadata, channel, event.
 BEGIN = _script(
     _NOW
     + """
@@ -42,18 +45,19 @@ return at
 """
 )
 
-# KEYS: head. Make a conversation permanent, so that it no longer expires.
+# Make a conversation permanent, so that it no longer expires. KEYS: head.
 KEEP = _script("""
 if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
 redis.call('PERSIST', KEYS[1])
--- A write also at a second attempt, so that a WAIT after it waits for the first.
+-- Write at a repeated attempt too: a WAIT after it then also waits for the first attempt.
 redis.call('HSET', KEYS[1], 'kept', '1')
 return 1
 """)
 
+# Add a message. Return 0 if the conversation does not exist, 1 if the message was already stored,
+# and 2 (ADDED) if it was added.
 # KEYS: head, messages, ids. ARGV: id, message, window, number of ids to remember, TTL in
-# milliseconds (0: none), channel, event. Return 0 without a conversation, 1 if the message was
-# already there, 2 if it was added.
+# milliseconds (0: none), channel, event.
 ADDED = 2
 ADD = _script(
     _NOW
@@ -61,13 +65,13 @@ ADD = _script(
 local ttl = ARGV[5]
 if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
 if redis.call('LPOS', KEYS[3], ARGV[1]) then
-  -- A write, so that a WAIT after it waits for what was written before.
+  -- Write something: a WAIT after it then also waits for the earlier writes.
   redis.call('HSET', KEYS[1], 'repeated', ARGV[1])
   return 1
 end
 redis.call('RPUSH', KEYS[2], ARGV[2])
 redis.call('LTRIM', KEYS[2], -ARGV[3], -1)
--- Twice as many before they are cut: that is rarely then.
+-- Trim the ids only when there are twice as many, so that trimming is rare.
 if redis.call('RPUSH', KEYS[3], ARGV[1]) > 2 * ARGV[4] then
   redis.call('LTRIM', KEYS[3], -ARGV[4], -1)
 end
@@ -80,14 +84,15 @@ return 2
 """
 )
 
-# KEYS: head, messages. ARGV: window. Return the head and the messages.
+# Return the head and the last messages of a conversation. KEYS: head, messages. ARGV: window.
 GET = _script("""
 local head = redis.call('HMGET', KEYS[1], 'createdAt', 'updatedAt', 'owner', 'metadata')
 if not head[1] then return false end
 return {head, redis.call('LRANGE', KEYS[2], -ARGV[1], -1)}
 """)
 
-# KEYS: head, messages, ids. ARGV: channel, event. Return 1 if there was a conversation.
+# Delete a conversation. Return 1 if it existed, otherwise 0.
+# KEYS: head, messages, ids. ARGV: channel, event.
 DELETE = _script("""
 local there = redis.call('EXISTS', KEYS[1])
 redis.call('UNLINK', KEYS[1], KEYS[2], KEYS[3])
@@ -95,10 +100,11 @@ if there == 1 then redis.call('PUBLISH', ARGV[1], ARGV[2]) end
 return there
 """)
 
+# Add a conversation to the lists of ids. Return the number of conversations, and the ids of the
+# oldest conversations above the limit.
 # KEYS: created, due, owners, below. ARGV: id, TTL in milliseconds (0: none), limit (0: none),
-# owner, time of creation. Return the number of conversations, and the ids of the oldest above the
-# limit.
-ENROL = _script(
+# owner, time of creation.
+ADD_TO_LISTS = _script(
     _NOW
     + """
 redis.call('ZADD', KEYS[1], ARGV[5], ARGV[1])
@@ -115,9 +121,9 @@ return {count, extra}
 """
 )
 
-# KEYS: created, due, owners, below. ARGV: id. Return whether the id was listed, and how many are
-# left.
-STRIKE = _script("""
+# Remove a conversation from the lists of ids. Return 1 if it was listed, otherwise 0, and the
+# number of conversations that remain. KEYS: created, due, owners, below. ARGV: id.
+UNLIST = _script("""
 redis.call('ZREM', KEYS[2], ARGV[1])
 local owner = redis.call('HGET', KEYS[3], ARGV[1])
 if owner then
@@ -129,9 +135,10 @@ end
 return {redis.call('ZREM', KEYS[1], ARGV[1]), redis.call('ZCARD', KEYS[1])}
 """)
 
-# KEYS: the list of an owner, the list of the owners below. ARGV: index of the last id to return
-# (-1: all). Return the ids of both lists, newest first.
-OF_BOTH = _script("""
+# Merge two lists of ids, and return the ids, newest first.
+# KEYS: the list of an owner, and the list of all owners named `OWNER/...`. ARGV: index of the last
+# id to return (-1: all).
+MERGE_LISTS = _script("""
 local last = tonumber(ARGV[1])
 local own = redis.call('ZRANGE', KEYS[1], 0, last, 'REV', 'WITHSCORES')
 local below = redis.call('ZRANGE', KEYS[2], 0, last, 'REV', 'WITHSCORES')
@@ -148,7 +155,8 @@ end
 return found
 """)
 
-# KEYS: head. ARGV: changes. Return all lines of the metadata, or nothing without a conversation.
+# Append a line with changes to the metadata. Return all lines of the metadata, or nothing if the
+# conversation does not exist. KEYS: head. ARGV: changes.
 CHANGE = _script("""
 if redis.call('EXISTS', KEYS[1]) == 0 then return false end
 local lines = (redis.call('HGET', KEYS[1], 'metadata') or '{}') .. '\\n' .. ARGV[1]
@@ -156,8 +164,8 @@ redis.call('HSET', KEYS[1], 'metadata', lines)
 return lines
 """)
 
-# KEYS: head. ARGV: the lines of the metadata, and the same metadata in one line. Store that one
-# line, unless the metadata has changed.
+# Replace the lines of the metadata by one line, unless the metadata has changed meanwhile.
+# KEYS: head. ARGV: the lines of the metadata, and the same metadata in one line.
 JOIN = _script("""
 if redis.call('HGET', KEYS[1], 'metadata') == ARGV[1] then
   redis.call('HSET', KEYS[1], 'metadata', ARGV[2])
@@ -165,8 +173,9 @@ end
 return 1
 """)
 
-# KEYS: due. ARGV: maximum number of ids. Return the ids that are due, and the milliseconds until
-# the next one is due (-1: none).
+# Return the ids whose time in `due` has passed, and the milliseconds until the next time in `due`
+# (-1: there is none).
+# KEYS: due. ARGV: maximum number of ids.
 DUE = _script(
     _NOW
     + """
@@ -178,6 +187,6 @@ return {found, -1}
 """
 )
 
-# KEYS: due. ARGV: id, milliseconds. The conversation is still alive: check it again after this
-# time.
+# Set a later time in `due`, because the conversation still exists.
+# KEYS: due. ARGV: id, milliseconds from now.
 AGAIN = _script(_NOW + "return redis.call('ZADD', KEYS[1], 'XX', now + ARGV[2] * 1000, ARGV[1])")

@@ -8,19 +8,19 @@ from collections import deque
 from typing import Any, cast
 
 from cortext.service.stores.conversation_events import Hub, StoreSubscription
-from cortext.service.stores.redis.transport import packed
+from cortext.service.stores.redis.redis_command_routing import packed
 
 log: logging.Logger = logging.getLogger("cortext.conversations")
 
 
 class Lost(Exception):
-    """The connection can no longer be used."""
+    """The error for a connection that can no longer be used."""
 
 
 class Joining:
-    """A subscription of a caller for which the server has not answered SUBSCRIBE yet.
+    """A subscription that waits until the server has answered the command SUBSCRIBE.
 
-    `done` is set when the server has answered. `error` is its error, or None.
+    `done` is set when the server has answered. `error` is the error that it answered, or None.
     """
 
     def __init__(self, hub: Hub, follower: StoreSubscription) -> None:
@@ -47,55 +47,57 @@ class Wire:
 
     def __init__(self, connection: Any) -> None:
         self._connection = connection
-        self._asked: deque[Joining | None] = deque()
-        self._asking = asyncio.Lock()
+        self._pending_answers: deque[Joining | None] = deque()
+        self._send_lock = asyncio.Lock()
         self._is_pinged = False
 
     async def ask(self, *words: str, joining: Joining | None = None) -> None:
         """Send a command, such as SUBSCRIBE, without waiting for the answer.
 
-        `joining` is notified of the answer. Lost is raised if the command cannot be sent.
+        `joining` is the subscription to notify of the answer. Lost is raised if the command cannot
+        be sent.
         """
         # Send in a separate task: redis-py closes a connection if its user is cancelled.
-        await asyncio.shield(asyncio.ensure_future(self._ask(words, joining)))
+        await asyncio.shield(asyncio.ensure_future(self._send(words, joining)))
 
     async def heard(self, seconds: float) -> tuple[bytes, list[bytes]] | None:
-        """Read the next event or answer, and return its kind and its other words.
+        """Read the next event or answer of the server, and return its kind and its other words.
 
-        Return None if the server answered with an error, or sent no data for `seconds`. After such
-        a silence, the server is pinged. If the next call gets no data either, it raises Lost.
+        Return None if the server answered with an error. If the server sends no data for `seconds`
+        seconds, ping the server and return None. If there is still no data, the next call raises
+        Lost.
         """
         from redis.exceptions import RedisError, ResponseError
 
         try:
-            said: Any = await self._connection.read_response(
+            reply: Any = await self._connection.read_response(
                 disable_decoding=True, timeout=seconds, disconnect_on_error=False, push_request=True
             )
         except ResponseError as error:
-            self._answer(error)
+            self._handle_answer(error)
             return None
         except (RedisError, OSError) as error:
             raise Lost(str(error)) from None
-        if said is None:
+        if reply is None:
             await self._ping()
             return None
         self._is_pinged = False
-        kind, *words = cast("list[bytes]", said if type(said) is list else [said])
+        kind, *words = cast("list[bytes]", reply if type(reply) is list else [reply])
         if kind not in (b"message", b"pmessage"):
-            self._answer(None)
+            self._handle_answer(None)
         return kind, words
 
     async def close(self) -> None:
         await self._connection.disconnect(nowait=True)
 
-    async def _ask(self, words: tuple[str, ...], joining: Joining | None) -> None:
+    async def _send(self, words: tuple[str, ...], joining: Joining | None) -> None:
         from redis.exceptions import RedisError
 
-        async with self._asking:
+        async with self._send_lock:
             # redis-py would reconnect here, and the new connection would have no subscriptions.
             if not self._connection.is_connected:
-                raise Lost("it is closed")
-            self._asked.append(joining)
+                raise Lost("the connection is closed")
+            self._pending_answers.append(joining)
             try:
                 await self._connection.send_packed_command(packed(words), check_health=False)
             except (RedisError, OSError) as error:
@@ -111,8 +113,8 @@ class Wire:
         self._is_pinged = True
         await self.ask("PING")
 
-    def _answer(self, error: Exception | None) -> None:
-        joining = self._asked.popleft() if self._asked else None
+    def _handle_answer(self, error: Exception | None) -> None:
+        joining = self._pending_answers.popleft() if self._pending_answers else None
         if joining is not None:
             joining.answered(error)
         elif error is not None:

@@ -10,34 +10,40 @@ from cortext.errors import CortextError, SessionStorageError
 from cortext.installation import install_command
 from cortext.service.stores.redis.address import open_client, parse
 from cortext.service.stores.redis.conversation_scripts import ConversationScript
+from cortext.service.stores.redis.redis_command_routing import (
+    ClusterTransport,
+    Command,
+    RedisTransport,
+    SingleServerTransport,
+)
 from cortext.service.stores.redis.redis_errors import (
+    is_permanent,
     is_wrong_type,
     no_answer,
     refused,
-    will_stay,
     wrong_type,
 )
-from cortext.service.stores.redis.transport import Command, IntoCluster, ToServer, Way
 from cortext.service.stores.server_retries import check_timeout, until_answered
 
 MOST_CONNECTIONS = 64
 
 
 class ReplicationError(SessionStorageError):
-    """The error for a write that reached the server, but fewer replicas than `wait_replicas`.
+    """The error for a write that reached the server, but too few replicas.
 
-    `have` of `wanted` replicas have the write. The write stays on the server unless `undone`.
+    `wanted` is the number of replicas in `wait_replicas`, and `have` is the number that have the
+    write. The write stays on the server unless `undone` is True.
     """
 
     def __init__(self, have: int, wanted: int, *, undone: bool = False) -> None:
         self.have = have
         self.wanted = wanted
-        few = f"only {have} of {wanted} replicas have it"
+        few = f"only {have} of {wanted} replicas have the change"
         super().__init__(
-            f"{few}, so it is taken back" if undone else f"stored, but {few}",
+            f"{few}, so the change was undone" if undone else f"stored, but {few}",
             hint="try again when the replicas are back"
             if undone
-            else "repeat the call: it stores nothing twice and waits for the replicas again",
+            else "repeat the call; it stores nothing twice and waits for the replicas again",
         )
 
 
@@ -46,48 +52,55 @@ class RedisClient:
 
     `url_or_client` is a URL, or a redis-py client of the caller. A call that loses its connection
     is repeated until the time-out. So a request may reach the server twice and must be safe to
-    repeat. Each `write` waits until `replicas` replicas have it.
+    repeat. The method `write` waits until `replicas` replicas have the change.
     """
 
     def __init__(self, url_or_client: Any, *, timeout: float, replicas: int) -> None:
-        self._redis = _import()
-        self._passing = _passing(self._redis.exceptions)
+        self._redis = _import_redis()
+        self._temporary_errors = _temporary_errors(self._redis.exceptions)
         self.timeout: float = check_timeout(timeout)
         if type(replicas) is not int or replicas < 0:
-            raise ValueError(f"wait_replicas is a whole number from 0, not {replicas!r:.60}")
+            raise ValueError(f"wait_replicas must be a whole number from 0, not {replicas!r:.60}")
         self._replicas = replicas
-        self._given = None if isinstance(url_or_client, str) else url_or_client
-        self._place = parse(self._redis, url_or_client) if self._given is None else None
-        self._where = self._place.shown if self._place else _where(self._given)
-        self._secrets = self._place.secrets if self._place else []
-        self._way: Way | None = None
-        self._turns = asyncio.Semaphore(MOST_CONNECTIONS)
+        self._caller_client = None if isinstance(url_or_client, str) else url_or_client
+        self._address = parse(self._redis, url_or_client) if self._caller_client is None else None
+        self._server = (
+            self._address.shown if self._address else _describe_server(self._caller_client)
+        )
+        self._secrets = self._address.secrets if self._address else []
+        self._transport: RedisTransport | None = None
+        self._call_slots = asyncio.Semaphore(MOST_CONNECTIONS)
 
     def connect(self) -> None:
         """Prepare the client for the running event loop. Nothing is sent yet."""
         # Limit calls before the pool: a pool that makes callers wait costs a third of a round trip.
-        self._turns = asyncio.Semaphore(MOST_CONNECTIONS)
-        redis, client = self._redis, self._given
-        if self._place is not None:
-            client = open_client(redis, self._place, self.timeout)
-        self._way = (IntoCluster if hasattr(client, "nodes_manager") else ToServer)(redis, client)
+        self._call_slots = asyncio.Semaphore(MOST_CONNECTIONS)
+        redis, client = self._redis, self._caller_client
+        if self._address is not None:
+            client = open_client(redis, self._address, self.timeout)
+        self._transport = (
+            ClusterTransport if hasattr(client, "nodes_manager") else SingleServerTransport
+        )(redis, client)
 
     async def aclose(self) -> None:
-        way, self._way = self._way, None
-        if way is not None and self._given is None:
-            await way.aclose()
+        transport, self._transport = self._transport, None
+        if transport is not None and self._caller_client is None:
+            await transport.aclose()
 
     @property
     def sent(self) -> int:
-        """How often commands were sent. If a failed call did not change this, it had no effect."""
-        return self._way.sent if self._way else 0
+        """How many times commands were sent.
+
+        If a call fails and this number stays the same, the call had no effect.
+        """
+        return self._transport.sent if self._transport else 0
 
     async def call(self, name: str, key: Any, *arguments: Any) -> Any:
         """Send the command `name` with a key and arguments, and return its answer."""
 
-        async def work(way: Way) -> Any:
-            answers = await way.exchange(key, (name, key, *arguments))
-            return (await self._checked(way, [key], answers))[0]
+        async def work(transport: RedisTransport) -> Any:
+            answers = await transport.exchange(key, (name, key, *arguments))
+            return (await self._check_answers(transport, [key], answers))[0]
 
         return await self._until_answered(work)
 
@@ -98,10 +111,10 @@ class RedisClient:
         fails, its error is raised.
         """
 
-        async def work(way: Way) -> list[Any]:
-            answers = await way.each(commands, key_at)
+        async def work(transport: RedisTransport) -> list[Any]:
+            answers = await transport.each(commands, key_at)
             for command, answer in zip(commands, answers, strict=True):
-                await self._checked(way, [command[key_at]], [answer])
+                await self._check_answers(transport, [command[key_at]], [answer])
             return answers
 
         return await self._until_answered(work)
@@ -134,8 +147,8 @@ class RedisClient:
         `lost` is the error that ended an earlier connection, or None.
         """
 
-        async def work(way: Way) -> Any:
-            connection = await way.listener()
+        async def work(transport: RedisTransport) -> Any:
+            connection = await transport.listener()
             try:
                 await connection.connect()
             except BaseException:
@@ -154,25 +167,25 @@ class RedisClient:
     ) -> list[Any]:
         words = (len(keys), *keys, *arguments)
 
-        async def work(way: Way) -> list[Any]:
-            found = await way.exchange(keys[0], ("EVALSHA", script.sha, *words), *then)
-            if isinstance(found[0], self._redis.exceptions.NoScriptError):
-                found = await way.exchange(keys[0], ("EVAL", script.text, *words), *then)
-            return await self._checked(way, keys, found)
+        async def work(transport: RedisTransport) -> list[Any]:
+            answers = await transport.exchange(keys[0], ("EVALSHA", script.sha, *words), *then)
+            if isinstance(answers[0], self._redis.exceptions.NoScriptError):
+                answers = await transport.exchange(keys[0], ("EVAL", script.text, *words), *then)
+            return await self._check_answers(transport, keys, answers)
 
         return await self._until_answered(work)
 
     async def _until_answered(
-        self, work: Callable[[Way], Awaitable[Any]], lost: Exception | None = None
+        self, work: Callable[[RedisTransport], Awaitable[Any]], lost: Exception | None = None
     ) -> Any:
         async def attempt(lost: Exception | None) -> Any:
-            async with self._turns:
+            async with self._call_slots:
                 return await self._attempt(work, lost)
 
         return await until_answered(
             attempt,
             within=self.timeout,
-            passing=self._passing,
+            passing=self._temporary_errors,
             no_answer=self.no_answer,
             lost=lost,
         )
@@ -182,44 +195,48 @@ class RedisClient:
 
         `last` is the error of the last attempt.
         """
-        secure = self._place is not None and self._place.secure
-        return no_answer(last, self._where, self.timeout, self._secrets, secure=secure)
+        secure = self._address is not None and self._address.secure
+        return no_answer(last, self._server, self.timeout, self._secrets, secure=secure)
 
-    async def _attempt(self, work: Callable[[Way], Awaitable[Any]], lost: Exception | None) -> Any:
+    async def _attempt(
+        self, work: Callable[[RedisTransport], Awaitable[Any]], lost: Exception | None
+    ) -> Any:
         """Call `work` once. `lost` is the error of the previous attempt, or None.
 
         An error that a retry cannot fix is raised as SessionStorageError. Other errors of redis-py
         are raised unchanged, so that the caller tries again.
         """
-        errors, way = self._redis.exceptions, self._way
-        if way is None:
-            raise CortextError("this conversation store was closed in the middle of a call")
+        errors, transport = self._redis.exceptions, self._transport
+        if transport is None:
+            raise CortextError("this conversation store was closed during a call")
         # In Python 3.11, a client with its own time-out may swallow a cancellation.
         task = asyncio.current_task()
-        before = task.cancelling() if task else 0
+        cancellations = task.cancelling() if task else 0
         try:
             if lost is not None:
-                await way.mend(lost)
-            answer = await work(way)
+                await transport.mend(lost)
+            answer = await work(transport)
         except errors.RedisClusterException as error:
             # This error may wrap the error of the node that was tried last.
-            told = error.__cause__
-            if told is not None and (type(told) is type(error) or will_stay(told)):
-                raise self.refused(told) from None
+            cause = error.__cause__
+            if cause is not None and (type(cause) is type(error) or is_permanent(cause)):
+                raise self.refused(cause) from None
             raise
         except errors.RedisError as error:
-            if will_stay(error) or not isinstance(error, self._passing):
+            if is_permanent(error) or not isinstance(error, self._temporary_errors):
                 raise self.refused(error) from None
             raise
-        if task and task.cancelling() > before:
+        if task and task.cancelling() > cancellations:
             raise asyncio.CancelledError
         return answer
 
     def refused(self, error: BaseException) -> SessionStorageError:
         """Return the error to raise if the server answered a call with `error`."""
-        return refused(error, self._where, self._secrets)
+        return refused(error, self._server, self._secrets)
 
-    async def _checked(self, way: Way, keys: Sequence[Any], answers: list[Any]) -> list[Any]:
+    async def _check_answers(
+        self, transport: RedisTransport, keys: Sequence[Any], answers: list[Any]
+    ) -> list[Any]:
         """Return the answers of the server, or raise the first error among them.
 
         If one of `keys` has a value of the wrong type, the raised error names that key.
@@ -229,13 +246,13 @@ class RedisClient:
                 continue
             if not is_wrong_type(answer):
                 raise answer
-            names = [_text(key) for key in keys]
-            kinds = await way.exchange(keys[0], *(("TYPE", key) for key in keys))
-            raise wrong_type(self._where, [*zip(names, map(_text, kinds), strict=True)])
+            names = [_decode_text(key) for key in keys]
+            kinds = await transport.exchange(keys[0], *(("TYPE", key) for key in keys))
+            raise wrong_type(self._server, [*zip(names, map(_decode_text, kinds), strict=True)])
         return answers
 
 
-def _passing(errors: Any) -> tuple[type[Exception], ...]:
+def _temporary_errors(errors: Any) -> tuple[type[Exception], ...]:
     """Return the error classes of redis-py for problems that may end soon.
 
     Examples are a lost connection, a failover, or a slot that is being moved.
@@ -251,17 +268,17 @@ def _passing(errors: Any) -> tuple[type[Exception], ...]:
     )
 
 
-def _text(word: Any) -> str:
+def _decode_text(word: Any) -> str:
     return word.decode("utf-8", "replace") if isinstance(word, bytes) else str(word)
 
 
-def _where(client: Any) -> str:
+def _describe_server(client: Any) -> str:
     pool = getattr(client, "connection_pool", None)
-    place: dict[str, Any] = getattr(pool, "connection_kwargs", {})
-    return place.get("path") or f"{place.get('host', 'its')}:{place.get('port', 6379)}"
+    options: dict[str, Any] = getattr(pool, "connection_kwargs", {})
+    return options.get("path") or f"{options.get('host', 'its')}:{options.get('port', 6379)}"
 
 
-def _import() -> Any:
+def _import_redis() -> Any:
     from importlib import import_module
 
     try:
