@@ -36,12 +36,15 @@ faults: .venv/test.stamp programs ## faults in every command, a soak, fuzzing, p
 
 setup: .venv/run.stamp .venv/test.stamp .venv/check.stamp ## only make .venv, with everything
 
-check: setup ## lint, types, layers, docs
+check: setup ## lint, types, layers, spelling, docs
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/pyright
 	$(BIN)/python scripts/typed.py
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/codespell
+	$(BIN)/zensical build --strict > /dev/null
+	$(BIN)/python scripts/texts.py --check
 	$(BIN)/python scripts/docs.py --check
 
 bench: .venv-bench/run.stamp ## time ourselves against the raw floors
@@ -53,8 +56,10 @@ bench-peers: .venv-bench/run.stamp .venv-peers/peers.stamp .venv-adapters/claude
 bench-growth: .venv-bench/run.stamp ## what each operation takes as sessions grow: 16 minutes
 	PYTHONPATH=. scripts/with-home .venv-bench/bin/python -m bench.growth $(BENCH)
 
-docs: .venv/run.stamp ## rerun the examples in the docs and write their output
+docs: .venv/run.stamp .venv/check.stamp ## rerun the examples in the docs, write their output, build the site in build/site
+	$(BIN)/python scripts/texts.py
 	$(BIN)/python scripts/docs.py
+	$(BIN)/zensical build --strict
 
 lock: ## pin the requirements anew: make lock LOCK=--upgrade for newer versions
 	scripts/lock $(LOCK)

@@ -18,6 +18,7 @@ from bench import (
     ours,
     picker,
     race,
+    retrieval,
     search,
     secrets,
     service,
@@ -67,6 +68,8 @@ def measure(folder: str, quick: bool, python: str) -> tuple[dict[str, Any], list
     m = picker.in_child(f"{folder}/m", 5 if quick else 15)
     n = service.in_child(2 if quick else 5, python) | http.in_child(3 if quick else 8)
     o = secrets.figures(5 if quick else 20)
+    data = retrieval.find_data()
+    p = retrieval.in_child(f"{folder}/p", data) if data else {}
     memory = starts.memory(starts.OURS)
     bars = [
         Bar("(a) log append / raw append+fdatasync", ratio(a, "log", "raw"), 1.25, "x"),
@@ -124,6 +127,11 @@ def measure(folder: str, quick: bool, python: str) -> tuple[dict[str, Any], list
         Bar("(m) a key until its list is there", m["key"] * 1e3, 50, "ms"),
         *service_bars(n),
         *(Bar(f"(o) secrets looked for in a {x}", o[x], 50, "MB/s", at_least=True) for x in o),
+        *(
+            Bar(f"(p) {face}: {share}", found_shares[share], least, "", at_least=True)
+            for face, found_shares in p.items()
+            for share, least in (("hit@1", 0.74), ("hit@5", 0.90))
+        ),
     ]
     figures = {
         "a": a,
@@ -141,6 +149,7 @@ def measure(folder: str, quick: bool, python: str) -> tuple[dict[str, Any], list
         "m": m,
         "n": n,
         "o": o,
+        "p": p,
     }
     return figures, bars
 

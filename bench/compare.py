@@ -1,9 +1,8 @@
 """Our stores and those of others on the same work, in one run:
 `python -m bench.compare --peers PYTHON [--venvs FOLDER] [--quick] [--only KEY,KEY]`.
 
-Prints the tables and writes bench/results after each contestant. A whole run also writes what
-docs/explanation/bench.md and the README show; `python -m bench.peer_page RESULT.json` does that
-from any result.
+Prints the tables and writes bench/results after each contestant. A whole run also writes
+docs/explanation/bench.md; `python -m bench.peer_page RESULT.json` does that from any result.
 """
 
 from __future__ import annotations
@@ -110,7 +109,7 @@ def main() -> int:
     if not asked.quick and keys == list(PEERS):
         peer_page.write(found)
         page = os.path.relpath(peer_page.PAGE)
-        print(f"and to {page}, with its figures and its chart, and to README.md")
+        print(f"and to {page}, with its figures and its chart")
     return 1 if any(each["errors"] for each in found["contestants"].values()) else 0
 
 

@@ -16,8 +16,8 @@ from cortext import SessionMessage, open_session_store
 from cortext.adapters.session_log import SessionLog
 from cortext.catalog.catalog import Catalog
 from cortext.catalog.row import DOCUMENT, ConversationRow
+from cortext.features.conversation_store_opener import open_store
 from cortext.features.listing.conversation_list import ConversationList
-from cortext.features.open_store import open_store
 from cortext.features.resume.agent_briefing import make_briefing
 from cortext.features.search.search import Search
 from cortext.formats.history_budget import BUDGET

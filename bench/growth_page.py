@@ -1,4 +1,4 @@
-"""The page and the chart of the growth curves, made from the figures that were measured."""
+"""Write the page and the chart of the growth curves from the measured figures."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ BEGIN, END = "<!-- growth: made by `make bench-growth` -->\n", "<!-- growth: end
 TOP, TOP_END = "<!-- growth: which run -->\n", "<!-- growth: which run, end -->"
 _QUICK = (
     "> **These are figures of a quick run** of {date}, which stops at {most} and measures each "
-    "size in {rounds}: they show how the page is made. On a machine that does other work too, the "
-    "last column of such a run says little, and it may contradict what the text says is meant. A "
-    "whole run (`make bench-growth`) will put others in their place."
+    "size in {rounds}. They show the layout of the page. On a busy machine, the last column of a "
+    "quick run means little, and may contradict the text. A full run (`make bench-growth`) will "
+    "replace them."
 )
 _POWERS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def write() -> None:
-    """Make page and chart anew; what people wrote on the page stays."""
+    """Write the page and the chart again. Handwritten parts of the page stay unchanged."""
     figures = load(FIGURES)
     with open(PAGE, encoding="utf-8") as file:
         text = with_table(file.read(), figures)
@@ -51,7 +51,7 @@ def load(path: str) -> dict[str, Any]:
 
 
 def save(path: str, figures: Mapping[str, Any]) -> None:
-    """With four digits: more is noise."""
+    """Write the figures with four digits, because more digits are noise."""
     seconds = {
         key: {size: [float(f"{each:.4g}") for each in spent] for size, spent in sizes.items()}
         for key, sizes in figures["seconds"].items()
@@ -62,7 +62,10 @@ def save(path: str, figures: Mapping[str, Any]) -> None:
 
 
 def with_table(page: str, figures: Mapping[str, Any]) -> str:
-    """A page with the tables of these figures between its marks. ValueError if it has none."""
+    """Return the page with the tables of these figures between its marks.
+
+    Raises ValueError if the page has no marks.
+    """
     page = _between(page, TOP, TOP_END, warning(figures))
     return _between(page, BEGIN, END, f"\n{_tables(figures)}\n")
 
@@ -71,12 +74,12 @@ def _between(page: str, first: str, last: str, made: str) -> str:
     before, begin, rest = page.partition(first)
     _, end, after = rest.partition(last)
     if not (begin and end):
-        raise ValueError(f"{PAGE} has no place for what is made: {first.strip()} … {last}")
+        raise ValueError(f"{PAGE} has no marks for the generated parts: {first.strip()} … {last}")
     return f"{before}{first}{made}{last}{after}"
 
 
 def warning(figures: Mapping[str, Any]) -> str:
-    """What has to be known before figures of a quick run are read; nothing for a whole one."""
+    """Return a warning for the figures of a quick run, or "" for a full run."""
     seconds = figures["seconds"]
     if is_whole(seconds):
         return ""
@@ -85,7 +88,7 @@ def warning(figures: Mapping[str, Any]) -> str:
 
 
 def chart(seconds: Seconds) -> str:
-    """All curves, a panel for each group."""
+    """Return all curves as an SVG picture, with a panel for each group."""
     panels = [
         lines.Panel(
             panel.title,
@@ -103,7 +106,7 @@ def chart(seconds: Seconds) -> str:
 
 
 def text_table(seconds: Seconds) -> str:
-    """The same for a terminal."""
+    """Return the tables as text for a terminal."""
     found: list[str] = []
     for panel in PANELS:
         found.append(f"\n{panel.title}, over {panel.over}")
@@ -164,7 +167,7 @@ def _rows(
 
 
 def time_of(seconds: float) -> str:
-    """Three digits, in the unit that people have a feeling for."""
+    """Return a time with three digits, in a readable unit."""
     for limit, scale, unit in ((1e-3, 1e6, "µs"), (1, 1e3, "ms"), (float("inf"), 1, "s")):
         if seconds < limit:
             found = seconds * scale
@@ -173,7 +176,7 @@ def time_of(seconds: float) -> str:
 
 
 def _noise(seconds: Seconds) -> float:
-    """How far a round is from the median of its point, half of them by less."""
+    """Return the median distance of a round from the median of its point."""
     import statistics
 
     found = [

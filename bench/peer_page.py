@@ -1,5 +1,8 @@
-"""docs/explanation/bench.md, its figures and its chart, and the README's table, from what a run
-found: `python -m bench.peer_page RESULT.json`; without a file, from the figures that are there."""
+"""Write docs/explanation/bench.md, its figures and its chart.
+
+`python -m bench.peer_page RESULT.json` uses the results of a run. Without a file, it uses the
+figures that are already in docs/explanation.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,6 @@ from bench.peer_rows import Found
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs" / "explanation"
-README = ROOT / "README.md"
 PAGE = DOCS / "bench.md"
 FIGURES = DOCS / "bench.json"
 CHART = DOCS / "bench.svg"
@@ -22,6 +24,7 @@ _BLOCK = re.compile(r"(<!-- made by bench: (\w+) -->\n).*?(<!-- end -->)", re.DO
 PARTS: dict[str, Callable[[Found], str]] = {
     "warning": peer_words.warning,
     "machine": peer_table.machine,
+    "short": peer_short.short,
     "replaced": peer_table.replaced,
     "tables": peer_table.tables,
     "notes": peer_table.notes,
@@ -29,17 +32,15 @@ PARTS: dict[str, Callable[[Found], str]] = {
     "behind": peer_table.behind,
     "meaning": peer_words.meaning,
 }
-IN_README: dict[str, Callable[[Found], str]] = {"short": peer_short.short}
 
 
 def page(text: str, found: Found) -> str:
-    """The page with its made parts anew; what is written by hand stays."""
-    parts = PARTS | IN_README
-    return _BLOCK.sub(lambda part: f"{part[1]}{parts[part[2]](found)}\n{part[3]}", text)
+    """Return the page with its generated parts replaced. Handwritten parts stay unchanged."""
+    return _BLOCK.sub(lambda part: f"{part[1]}{PARTS[part[2]](found)}\n{part[3]}", text)
 
 
 def made_in(text: str) -> list[str]:
-    """The parts of a page that are made."""
+    """Return the names of the generated parts of a page."""
     return [part[2] for part in _BLOCK.finditer(text)]
 
 
@@ -48,11 +49,10 @@ def figures() -> Found:
 
 
 def write(found: Found) -> None:
-    """All of them."""
+    """Write the figures, the chart and the page."""
     FIGURES.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     CHART.write_text(peer_chart.svg(found), encoding="utf-8")
-    for path in (PAGE, README):
-        path.write_text(page(path.read_text(encoding="utf-8"), found), encoding="utf-8")
+    PAGE.write_text(page(PAGE.read_text(encoding="utf-8"), found), encoding="utf-8")
 
 
 if __name__ == "__main__":

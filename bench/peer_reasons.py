@@ -1,53 +1,57 @@
-"""Why we are behind where we are: for people, beside the figures. The page says these for the rows
-in which a run finds us behind; a test asks that there is one for each."""
+"""The reasons why a cortext store is behind another store, for docs/explanation/bench.md.
+
+The page shows the reason of each row in which a run finds cortext behind. A test checks that every
+such row has a reason.
+"""
 
 from __future__ import annotations
 
 _BESIDE = (
-    "A record has the message that every tool reads, with a time and an id by which a repeated "
-    "append is stored once, and beside it what else the framework's own value says."
+    "A cortext record has the message in a form that every tool reads, with a time and an id. The "
+    "id makes a repeated append safe. The record also has the other fields of the framework's own "
+    "value."
 )
 _THREE = (
-    "A step is three durable appends here, the checkpoint, what was written in it and the "
-    "conversation; SqliteSaver commits twice. And the list that LangGraph hands over, which is "
-    "all of it, is compared with the one before, so that only what is new is written."
+    "A step is three durable appends here: the checkpoint, its writes and the conversation. "
+    "SqliteSaver commits twice. LangGraph passes the complete list of messages, and cortext "
+    "compares it with the previous list, so that it writes only the new messages."
 )
-_BOTH = "The framework is imported either way, and the adapter and cortext besides."
+_BOTH = "The framework is imported in both cases. The adapter and cortext are imported in addition."
 _AFTERWARDS = (
-    "Here the cut took the end of the last message itself, which stands last in the file. There "
-    "something else stands last: a page of an index, or what is written after the message."
+    "For cortext, the last bytes of the file are the end of the last message, and the cut removed "
+    "them. For the other store, the last bytes are something else: a page of an index, or data "
+    "that is written after the message."
 )
 
 UNDECIDED = (
-    "By its time the one is ahead, by how many times as long as a raw append it took the other: "
-    "the disk was not as fast for both. A quieter machine would tell."
+    "One store is ahead by its time, and the other by the ratio to a raw append. The disk was not "
+    "equally fast for both. A quieter machine would decide."
 )
 REASONS: dict[tuple[str, str], str] = {
     ("search", "files"): (
-        "Anybody may write to our files, so a search first looks at each conversation for what is "
-        "new, and it shows a piece of each text; `llm` asks a database that only itself writes to. "
-        "The question alone is timed by `make bench` (l)."
+        "Any program may write to cortext's files, so a search first checks each conversation for "
+        "new messages. It also shows a snippet of each message. `llm` queries a database that only "
+        "`llm` writes. `make bench` (l) measures the query alone."
     ),
     ("disk", "files"): (
-        "Each of our records says in text when it was made and has an id, by which a repeated "
-        "append is stored once."
+        "Each cortext record has a time as text, and an id that makes a repeated append safe."
     ),
     ("disk", "redis"): (
-        "Each of our messages has a time and an id, and the id stands in a list of its own too, "
-        "by which a repeated one is stored once; each add also writes when the conversation was "
-        "last used. RedisSession has only the item."
+        "Each cortext message has a time and an id. The id is also in a separate list, so that a "
+        "repeated message is stored once. Each append also writes the time of the last use. "
+        "RedisSession stores only the item."
     ),
     ("disk", "postgres"): (
-        "Each of our messages has an id that is unique in its conversation, with an index for "
-        "that, by which a repeated one is stored once; SQLAlchemySession has only a number."
+        "Each cortext message has an id that is unique in its conversation, with an index, so that "
+        "a repeated message is stored once. SQLAlchemySession has only a number."
     ),
     ("last", "redis"): (
-        "Both ask for the end of one list. Ours has a time and an id of each message to read too. "
-        "In other runs the two are level."
+        "Both read the end of one list. cortext also reads a time and an id of each message. In "
+        "other runs, the two are level."
     ),
     ("load", "postgres"): (
-        "Each of our rows has a time and an id besides, and the conversation is looked up by its "
-        "owner first. In other runs ours is ahead."
+        "Each cortext row also has a time and an id, and the owner of the conversation is checked "
+        "first. In other runs, cortext is ahead."
     ),
     ("torn", "files"): _AFTERWARDS,
     ("torn", "redis"): _AFTERWARDS,
@@ -55,31 +59,36 @@ REASONS: dict[tuple[str, str], str] = {
 EXCHANGED: dict[tuple[str, str], str] = {
     ("disk", ""): _BESIDE,
     ("append", ""): _BESIDE,
-    ("last", ""): f"{_BESIDE} Both are read, and anew: others may have added to it.",
-    ("load", ""): f"{_BESIDE} Both are read.",
+    ("last", ""): (
+        f"{_BESIDE} cortext reads both again each time, because others may have added messages."
+    ),
+    ("load", ""): f"{_BESIDE} cortext reads both.",
     ("load", "in-langgraph"): (
-        "The conversation is read besides the checkpoint, since a tool may have gone on with it; "
-        "and a copy of each message is kept, so that of the next list only what is new is written."
+        "cortext reads the conversation in addition to the checkpoint, because a tool may have "
+        "continued it. It also keeps a copy of each message, so that only new messages of the next "
+        "list are written."
     ),
     ("list", "in-google-adk"): (
-        "The framework's list has no limit and gives the state of each session, which is what its "
-        "events made of it: every log is read. A second list reads those that changed."
+        "The framework's list has no limit and returns the state of each session. The state is the "
+        "result of all events, so every log is read. A second list reads only the logs that "
+        "changed."
     ),
     ("import", ""): _BOTH,
     ("memory", ""): _BOTH,
     ("torn", ""): _AFTERWARDS,
     ("list", ""): (
-        "It looks at the head of every session, which is a file or a key of its own; there the "
-        "rows of one table are asked for."
+        "cortext checks the head of every session, which is a separate file or key. The other "
+        "store reads the rows of one table."
     ),
     ("append", "in-langgraph"): _THREE,
     ("append at long", "in-langgraph"): _THREE,
     ("append at longer", "in-langgraph"): _THREE,
     ("rate", "in-langgraph"): _THREE,
     ("writers", "in-langgraph"): (
-        "LangGraph reads the list, adds to it and puts all of it: of two that do so at once, the "
-        "next list has one's message, whatever keeps it, and how many are left is chance. What is "
-        "missing there stands in the conversation that ours keeps of the thread."
+        "LangGraph reads the list, adds to it and stores the whole list. If two processes do so at "
+        "once, the next list has the message of only one of them, with any checkpointer. How many "
+        "messages remain is chance. The conversation that cortext keeps of the thread has the "
+        "missing messages."
     ),
 }
-"""Why an adapter of ours is behind what it replaces: by the row and the adapter, or by the row."""
+"""Why an adapter is behind the store that it replaces, by row and adapter, or by row alone."""

@@ -1,4 +1,4 @@
-"""The comparison in few words, for the README: the stores that keep files, in the rows that a
+"""The short table of docs/explanation/bench.md: the stores that use files, and the rows that a
 reader asks for first."""
 
 from __future__ import annotations

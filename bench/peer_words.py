@@ -1,4 +1,4 @@
-"""What the page says in words that depend on the sizes of its run."""
+"""The sentences of docs/explanation/bench.md that depend on the sizes of the run."""
 
 from __future__ import annotations
 
@@ -6,44 +6,48 @@ from bench.peer_bounds import EACH, FULL, Bounds
 from bench.peer_rows import Found, missing, rows
 
 _DONE = {
-    "append": "one message of 500 bytes is added to a new conversation, up to {appends:,} times, "
-    "and is on stable storage when the call returns. The message is made within the time. The "
-    "median",
-    "append at long": "the same to a conversation of that length, {later} times",
-    "append at longer": "the same to a longer one",
-    "last": "the last 20 messages of a conversation of {long:,}, by a window if there is one, else "
-    "by loading all",
-    "load": "all of them, by a store that was just opened: some keep what they read",
-    "list": "open the store and list the newest 50 of {sessions:,} conversations, the way each "
-    "offers",
-    "search": "the newest 20 messages that have a rare word, in {texts:,} messages of "
-    "{searched:,} conversations, with a look for what is new. Of the others only `llm` has one",
-    "rate": "{writers} processes add {each} messages each to one conversation at once: those that "
-    "were acknowledged, in a second",
-    "writers": "of these {all:,}: how many calls returned, how many messages the conversation has "
-    "afterwards, how many calls failed. A second number that is lower than the first is loss "
-    "without a word",
-    "torn": "100 messages are added and the process is killed; then 100 bytes are cut off the file "
-    "that was written last, as by a disk that did not write its last piece. How many messages the "
-    "next process reads. Of a server the log is cut, and it is started again",
-    "disk": "bytes that one message of 500 takes after those appends, with indexes and all; of "
-    "Redis its log, of PostgreSQL the database without its log",
-    "import": "starting Python and importing what a program imports",
-    "memory": "the most memory that a process has which imports it and loads the {long:,}",
+    "append": "add one message of 500 bytes to a new conversation, up to {appends:,} times. The "
+    "message is on stable storage when the call returns. The time includes creating the message. "
+    "The value is the median",
+    "append at long": "the same for a conversation of that length, {later} times",
+    "append at longer": "the same for a longer conversation",
+    "last": "read the last 20 messages of a conversation of {long:,} messages. If the library "
+    "cannot read only the end, it loads all messages",
+    "load": "load all of these messages with a store that was just opened, because some stores "
+    "cache what they read",
+    "list": "open the store and list the newest 50 of {sessions:,} conversations, with the "
+    "library's own function",
+    "search": "find the newest 20 messages with a rare word, in {texts:,} messages of "
+    "{searched:,} conversations, including the check for new messages. Of the other libraries, "
+    "only `llm` has a search",
+    "rate": "{writers} processes add {each} messages each to one conversation at once. The value "
+    "is the number of acknowledged messages per second",
+    "writers": "for the same {all:,} messages: how many calls returned, how many messages the "
+    "conversation contains afterwards, and how many calls failed. If the second number is lower "
+    "than the first, messages were lost without an error",
+    "torn": "add 100 messages and kill the process. Then cut 100 bytes off the file that was "
+    "written last, like a disk that did not write its last block. The value is the number of "
+    "messages that the next process reads. For a server, the server's log is cut, and the server "
+    "is started again",
+    "disk": "the bytes on disk for one message of 500 bytes after these appends, with indexes. "
+    "For Redis, its log; for PostgreSQL, the database without its log",
+    "import": "start Python and import the modules that a program imports",
+    "memory": "the peak memory of a process that imports the library and loads the {long:,} "
+    "messages",
 }
 
 
 def warning(found: Found) -> str:
-    """What has to be known before the figures of a trial are read; nothing for a whole run."""
+    """Return a warning for the figures of a quick run, or "" for a full run."""
     if not found["quick"]:
         return ""
     absent = missing(found)
-    more = f" Not measured in it: {'; '.join(absent)}." if absent else ""
+    more = f" Not measured: {'; '.join(absent)}." if absent else ""
     return (
-        f"> **These are figures of a trial** (`--quick`) of {found['when']}, put here by "
+        f"> **These are figures of a trial** (`--quick`) of {found['when']}, written by "
         "`python -m bench.peer_page`: "
-        f"{_sizes(Bounds(**found['bounds']))}. They show how the page is made; with so little "
-        "work, who is ahead may be chance. A whole run will replace them "
+        f"{_sizes(Bounds(**found['bounds']))}. They show the layout of the page. With so little "
+        "work, chance may decide who is ahead. A full run will replace them "
         f"({_sizes(FULL)}).{more}"
     )
 
@@ -57,13 +61,13 @@ def _sizes(bounds: Bounds) -> str:
 
 
 def meaning(found: Found) -> str:
-    """What is done in each row, with the sizes of this run."""
+    """Return the table that explains each row, with the sizes of this run."""
     bounds = found["bounds"]
     counts = {
         **bounds,
         "searched": bounds["texts"] // EACH,
         "all": bounds["writers"] * bounds["each"],
     }
-    lines = ["| row | what is done |", "|---|---|"]
+    lines = ["| row | what is measured |", "|---|---|"]
     lines += [f"| {row.title} | {_DONE[row.key].format(**counts)} |" for row in rows(found)]
     return "\n".join(lines)

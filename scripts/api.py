@@ -23,7 +23,7 @@ BLOCK = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 CONVERSATIONS = {
-    "cortext.service.stores.adapter": ["adapt_store"],
+    "cortext.service.stores.custom_store_adapter": ["adapt_store"],
     "cortext.service.stores.port": [
         "ConversationEntry",
         "ConversationSummary",
@@ -33,7 +33,7 @@ CONVERSATIONS = {
     "cortext.service.stores.conversation_events": ["Event", "Subscription"],
     "cortext.service.stores.file_store": ["FileConversationStore"],
     "cortext.service.stores.ordinal_references": ["Reference"],
-    "cortext.service.stores.conversation_summary": ["register_type"],
+    "cortext.service.stores.routing_summary": ["register_type"],
 }
 """What a program meets of a package without an `__all__`, beside what `cortext` itself exports."""
 _ERROR = re.compile(r"\b\w*Error\b")
@@ -118,7 +118,7 @@ def _about(found: Found) -> list[str]:
     if not isinstance(found.node, ast.ClassDef):
         return []
     bases = [f"`{name}`" for name in source.bases_of(found) if _is_told(name)]
-    inherits = ", with all that it has" if any(map(source.members, _bases_on_page(found))) else ""
+    inherits = ", with all its methods" if any(map(source.members, _bases_on_page(found))) else ""
     withs = [
         word
         for name, word in (("__enter__", "`with`"), ("__aenter__", "`async with`"))

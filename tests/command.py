@@ -34,6 +34,12 @@ def cortext(
     )
 
 
+def stop_notes(done: subprocess.CompletedProcess[str]) -> str:
+    """Return the stderr of `cortext stop` without the line that says how to resume in a shell."""
+    lines = done.stderr.splitlines(keepends=True)
+    return "".join(line for line in lines if not line.startswith("In a shell: cortext resume "))
+
+
 def run_aur(
     cwd: Path, *args: str, env: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:

@@ -146,9 +146,9 @@ def _load() -> None:
     import gc
     from importlib import import_module
 
-    from cortext.cli.command_group import LISTED
+    from cortext.cli.command_group import COMMAND_SUMMARIES
 
-    for name in LISTED:
+    for name in COMMAND_SUMMARIES:
         import_module(f"cortext.cli.commands.{'import_' if name == 'import' else name}")
     for name in PRELOADED:
         import_module(name)
@@ -163,10 +163,10 @@ PRELOADED = (
     "cortext.features.archive.archive_sync",
     "cortext.features.capture.capture",
     "cortext.features.resume.reopen",
-    "cortext.features.doctor.report",
+    "cortext.features.doctor.diagnosis",
     "cortext.features.secrets.scan",
     "cortext.cli.select_conversation",
-    "cortext.cli.views.search_view",
+    "cortext.cli.views.search_run",
     "cortext.cli.views.list_view",
     "cortext.catalog.conversation_row_reader",
 )

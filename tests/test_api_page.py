@@ -71,14 +71,14 @@ def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     api_source.tree_of.cache_clear()
 
 
-def test_the_page_is_as_the_source_says() -> None:
+def test_api_page_matches_source() -> None:
     """`make docs` writes it anew."""
     assert api.write_in(PAGE) == PAGE
     assert api.problems(PAGE) == []
 
 
 @pytest.mark.parametrize("module", api.modules())
-def test_every_public_name_is_on_the_page(module: str) -> None:
+def test_api_page_contains_every_public_name(module: str) -> None:
     """Under its module, with what it is."""
     names = api.names_of(module)
     block = next(each for each in api.BLOCK.finditer(PAGE) if each["module"] == module)[0]
@@ -86,7 +86,7 @@ def test_every_public_name_is_on_the_page(module: str) -> None:
     assert [name for _, name in names if f"\n#### {name}\n" not in block] == []
 
 
-def test_a_name_is_told_with_its_signature_and_errors(toy: str) -> None:
+def test_api_page_renders_signatures_and_docstrings(toy: str) -> None:
     """Constants by their values, methods of bases too, and a docstring that a base has."""
     text = api.render(toy)
     assert "class Toy(name: str, *, wait: float = 3.0, long: int = 7)" in text
@@ -99,7 +99,7 @@ def test_a_name_is_told_with_its_signature_and_errors(toy: str) -> None:
     assert "_hide" not in text
 
 
-def test_what_says_nothing_is_a_problem(toy: str) -> None:
+def test_api_check_reports_missing_docstrings_and_modules(toy: str) -> None:
     """A name without a docstring, and a module that is not on the page."""
     page = f"<!-- api: {toy} -->\n<!-- end -->\n<!-- api: cortext.gone -->\n<!-- end -->\n"
     assert api.problems(page) == [
@@ -109,7 +109,7 @@ def test_what_says_nothing_is_a_problem(toy: str) -> None:
     assert "docs/reference/python.md: no `<!-- api: cortext.toy -->`" in api.problems("")
 
 
-def test_an_old_page_is_another(toy: str) -> None:
+def test_write_in_updates_old_api_page(toy: str) -> None:
     """So that a check sees it."""
     old = f"before\n<!-- api: {toy} -->\nold\n<!-- end -->\nafter\n"
     new = api.write_in(old)

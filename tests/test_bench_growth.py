@@ -33,17 +33,17 @@ PAGE = Path(growth_page.PAGE).read_text(encoding="utf-8")
 SIZE = 60
 
 
-def test_the_page_has_the_tables_of_the_figures() -> None:
+def test_growth_page_tables_match_figures() -> None:
     """Nobody typed a number."""
     assert growth_page.with_table(PAGE, FIGURES) == PAGE
 
 
-def test_the_chart_is_that_of_the_figures() -> None:
+def test_growth_chart_matches_figures() -> None:
     """To the last point."""
     assert Path(growth_page.CHART).read_text(encoding="utf-8") == growth_page.chart(SECONDS)
 
 
-def test_a_quick_run_is_told_before_the_figures_and_a_whole_one_is_not() -> None:
+def test_growth_page_labels_only_quick_runs() -> None:
     """By the code, from the sizes that were measured."""
     sizes = {"messages": growth.MESSAGES, "sessions": growth.SESSIONS}
     over = {panel.key: panel.over for panel in PANELS}
@@ -58,14 +58,14 @@ def test_a_quick_run_is_told_before_the_figures_and_a_whole_one_is_not() -> None
     assert "quick run" not in growth_page.with_table(PAGE, {**FIGURES, "seconds": whole})
 
 
-def test_every_curve_was_measured() -> None:
+def test_growth_figures_contain_every_curve() -> None:
     """None is left out, and none is drawn that is not in the tables."""
     assert sorted(SECONDS) == sorted(curve.key for curve in CURVES)
     assert [curve.key for curve in CURVES if len(points_of(SECONDS, curve.key)) < 3] == []
     assert {curve.panel for curve in CURVES} == {panel.key for panel in PANELS}
 
 
-def test_the_page_says_why_of_all_that_grows() -> None:
+def test_growth_page_explains_every_linear_curve() -> None:
     """A curve that is linear, by promise or by what was measured, is named in words of a person. A
     quick run is not judged, and the page says that it is one."""
     text = PAGE.partition(growth_page.BEGIN)[0] + PAGE.partition(growth_page.END)[2]
@@ -80,7 +80,7 @@ def test_the_page_says_why_of_all_that_grows() -> None:
     assert [name for name in grows if name not in named] == []
 
 
-def test_the_chart_is_a_picture_and_nothing_else() -> None:
+def test_growth_chart_contains_no_script_and_no_external_content() -> None:
     """No script, nothing from elsewhere, and colours for a dark page."""
     text = growth_page.chart(SECONDS)
     root = ElementTree.fromstring(text)
@@ -92,7 +92,7 @@ def test_the_chart_is_a_picture_and_nothing_else() -> None:
         assert f">{curve.name}</text>" in text
 
 
-def test_what_stands_in_a_chart_is_inside_it() -> None:
+def test_chart_labels_stay_inside_and_do_not_overlap() -> None:
     """Also names of lines that end at one place; text is no markup."""
     points = [(100, 1e-3), (1000, 1e-3)]
     panel = chart_lines.Panel("<&>", "x", [chart_lines.Line(f"<{n}>", points) for n in range(6)])
@@ -114,20 +114,22 @@ def test_what_stands_in_a_chart_is_inside_it() -> None:
         ([1.0, 10.0, 100.0, 1000.0], LINEAR),
     ],
 )
-def test_the_word_for_a_curve(seconds: list[float], word: str) -> None:
+def test_shape_classifies_curve_as_flat_logarithmic_or_linear(
+    seconds: list[float], word: str
+) -> None:
     """What does not grow may hide what does, at first."""
     sizes = [100, 1_000, 10_000, 100_000]
     assert shape(tenfold(list(zip(sizes, seconds, strict=True)))) == word
 
 
-def test_a_curve_that_grows_and_should_not_is_missed() -> None:
+def test_missed_reports_only_curves_that_break_their_promise() -> None:
     """One that is linear by nature is not."""
     grows = {"100": [1.0], "1000": [10.0], "10000": [100.0]}
     found = missed({"log append": grows, "log load": grows})
     assert [curve.key for curve in found] == ["log append"]
 
 
-def test_what_is_made_in_bulk_is_what_the_stores_read(tmp_path: Path) -> None:
+def test_bulk_bench_data_is_read_by_stores_without_damage(tmp_path: Path) -> None:
     """Every message and every session of it, without damage."""
     growth_make.make_log(str(tmp_path / "log"), 30)
     growth_make.make_conversation(str(tmp_path / "one"), 30)
@@ -145,7 +147,7 @@ def test_what_is_made_in_bulk_is_what_the_stores_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("work", growth.WORKS, ids=lambda work: work.name)
-def test_every_work_measures_its_curves(
+def test_every_growth_work_measures_its_curves(
     work: growth.Work, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Twice over the same sessions: the second round finds what the first one found."""

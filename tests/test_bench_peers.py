@@ -14,7 +14,7 @@ from bench import peer_chart, peer_page, peer_table, peer_words
 from bench.forks import in_child, in_children
 from bench.peer_bounds import FULL, QUICK
 from bench.peer_places import cut_files
-from bench.peer_rows import exchanges, missing, rows, verdicts
+from bench.peer_rows import exchanges, missing, rows, told, verdicts
 from bench.peers import PEERS
 
 pytestmark = pytest.mark.long
@@ -25,29 +25,38 @@ def found() -> dict[str, Any]:
     return copy.deepcopy(peer_page.figures())
 
 
-def test_the_page_is_made_from_its_figures(found: dict[str, Any]) -> None:
+def test_peer_page_matches_figures(found: dict[str, Any]) -> None:
     """Its tables, verdicts and notes are those of the committed JSON."""
     text = peer_page.PAGE.read_text(encoding="utf-8")
     assert peer_page.page(text, found) == text
 
 
-def test_the_table_of_the_readme_is_of_the_same_run(found: dict[str, Any]) -> None:
-    """Nobody types a figure."""
-    text = peer_page.README.read_text(encoding="utf-8")
-    assert peer_page.page(text, found) == text
+def test_readme_quotes_figures_of_peer_run(found: dict[str, Any]) -> None:
+    text = (peer_page.ROOT / "README.md").read_text(encoding="utf-8")
+    row = {row.key: row for row in rows(found)}
+    quoted = [
+        ("append at long", "log"),
+        ("append at long", "openai-agents"),
+        ("last", "log"),
+        ("last", "openai-agents"),
+        ("load", "in-openai-agents"),
+        ("load", "openai-agents"),
+    ]
+    figures = [f"{told(row[key], found['contestants'][store])} ms" for key, store in quoted]
+    for store in ("in-langgraph", "langgraph"):
+        _, present, _ = found["contestants"][store]["cells"]["writers"]
+        figures.append(f"{present:,}")
+    figures.append(found["when"])
+    assert [figure for figure in figures if figure not in text] == []
 
 
-@pytest.mark.parametrize(
-    ("page", "parts"),
-    [(peer_page.PAGE, peer_page.PARTS), (peer_page.README, peer_page.IN_README)],
-)
-def test_every_made_part_is_on_its_page(page: Path, parts: dict[str, Any]) -> None:
-    """A marker that is missing would leave a part out without a word."""
-    text = page.read_text(encoding="utf-8")
-    assert sorted(peer_page.made_in(text)) == sorted(parts)
+def test_peer_page_contains_every_generated_part() -> None:
+    """Without its marker, a part would be left out silently."""
+    text = peer_page.PAGE.read_text(encoding="utf-8")
+    assert sorted(peer_page.made_in(text)) == sorted(peer_page.PARTS)
 
 
-def test_the_chart_is_made_from_the_figures(found: dict[str, Any]) -> None:
+def test_peer_chart_matches_figures(found: dict[str, Any]) -> None:
     """It is that of the committed JSON, without a script, and small."""
     picture = peer_page.CHART.read_text(encoding="utf-8")
     assert picture == peer_chart.svg(found)
@@ -56,7 +65,7 @@ def test_the_chart_is_made_from_the_figures(found: dict[str, Any]) -> None:
     assert len(picture) < 60_000
 
 
-def test_every_contestant_is_in_the_figures(found: dict[str, Any]) -> None:
+def test_peer_figures_contain_every_contestant(found: dict[str, Any]) -> None:
     """One that is left out would flatter us. A trial may lack some of ours, and names them."""
     there = list(found["contestants"])
     assert there == [key for key in PEERS if key in there]
@@ -67,7 +76,7 @@ def test_every_contestant_is_in_the_figures(found: dict[str, Any]) -> None:
     assert [name for name in missing(found) if name not in text.partition("## The run")[0]] == []
 
 
-def test_a_trial_is_told_at_the_top_and_a_whole_run_is_not(found: dict[str, Any]) -> None:
+def test_peer_page_labels_only_trial_runs(found: dict[str, Any]) -> None:
     """With the sizes that were used; the text says those, too."""
     text = peer_page.PAGE.read_text(encoding="utf-8")
     found["quick"], found["bounds"] = True, QUICK._asdict()
@@ -83,7 +92,7 @@ def test_a_trial_is_told_at_the_top_and_a_whole_run_is_not(found: dict[str, Any]
     assert peer_words.warning(found) == ""
 
 
-def test_every_adapter_stands_beside_what_it_replaces(found: dict[str, Any]) -> None:
+def test_every_adapter_is_compared_with_replaced_store(found: dict[str, Any]) -> None:
     """Who it replaces keeps its messages in the same place, and is somebody else's."""
     for make in PEERS.values():
         if make.replaces:
@@ -92,7 +101,7 @@ def test_every_adapter_stands_beside_what_it_replaces(found: dict[str, Any]) -> 
     assert next(exchanges(found)).key == "in-openai-agents"
 
 
-def test_where_an_adapter_loses_the_page_says_why(found: dict[str, Any]) -> None:
+def test_peer_page_explains_every_row_where_adapter_loses(found: dict[str, Any]) -> None:
     """Each row in which what it replaces is ahead has a reason in bench/peer_reasons.py."""
     unexplained = [
         f"{each.key}: {verdict.row.key}"
@@ -103,7 +112,7 @@ def test_where_an_adapter_loses_the_page_says_why(found: dict[str, Any]) -> None
     assert unexplained == []
 
 
-def test_an_adapter_is_judged_by_itself(found: dict[str, Any]) -> None:
+def test_adapter_is_judged_without_other_cortext_stores(found: dict[str, Any]) -> None:
     """That another store of ours is faster does not help it."""
     found["contestants"]["in-openai-agents"]["cells"]["last"] = 1e6
     lost = [
@@ -116,7 +125,7 @@ def test_an_adapter_is_judged_by_itself(found: dict[str, Any]) -> None:
     assert "- **last 20" in peer_table.replaced(found)
 
 
-def test_every_empty_cell_says_why(found: dict[str, Any]) -> None:
+def test_every_empty_peer_cell_has_reason_or_error(found: dict[str, Any]) -> None:
     """A figure that is missing has a reason or an error beside it."""
     silent = [
         (key, row.key)
@@ -127,7 +136,7 @@ def test_every_empty_cell_says_why(found: dict[str, Any]) -> None:
     assert silent == []
 
 
-def test_where_we_are_behind_the_page_says_why(found: dict[str, Any]) -> None:
+def test_peer_page_explains_every_row_where_cortext_is_behind(found: dict[str, Any]) -> None:
     """Each row in which another is ahead has its reason in bench/peer_reasons.py."""
     unexplained = [
         f"{verdict.row.key}, {verdict.place}"
@@ -137,7 +146,7 @@ def test_where_we_are_behind_the_page_says_why(found: dict[str, Any]) -> None:
     assert unexplained == []
 
 
-def test_a_slower_row_of_ours_is_told_as_behind(found: dict[str, Any]) -> None:
+def test_slower_cortext_row_is_reported_as_behind(found: dict[str, Any]) -> None:
     """With ten times the time in one row, the page says so there."""
     for one in found["contestants"].values():
         if one["ours"] and "last" in one["cells"]:
@@ -148,7 +157,7 @@ def test_a_slower_row_of_ours_is_told_as_behind(found: dict[str, Any]) -> None:
     assert "**last 20" in peer_table.behind(found)
 
 
-def test_lost_messages_are_told_as_behind(found: dict[str, Any]) -> None:
+def test_lost_messages_are_reported_as_behind(found: dict[str, Any]) -> None:
     """A store of ours that lost what it acknowledged would not be level with one that did not."""
     for one in found["contestants"].values():
         if one["ours"]:
@@ -159,7 +168,7 @@ def test_lost_messages_are_told_as_behind(found: dict[str, Any]) -> None:
     assert [verdict.holds for verdict in told] == [False] * len(told)
 
 
-def test_one_that_does_not_sync_is_no_match_for_an_append(found: dict[str, Any]) -> None:
+def test_append_verdict_ignores_stores_that_do_not_sync(found: dict[str, Any]) -> None:
     """However fast it is."""
     for one in found["contestants"].values():
         if not one["syncs"]:
@@ -179,7 +188,7 @@ def _rows(path: Path) -> int:
 
 
 @pytest.mark.parametrize("before", [0, 3000])
-def test_a_cut_takes_the_last_commit_of_a_database(tmp_path: Path, before: int) -> None:
+def test_cut_files_removes_last_commit_of_database(tmp_path: Path, before: int) -> None:
     """Also where SQLite writes its log from the start again, and old pages stand at its end."""
     (tmp_path / "it").mkdir()
     db = sqlite3.connect(tmp_path / "it" / "a.db", isolation_level=None)
@@ -195,7 +204,7 @@ def test_a_cut_takes_the_last_commit_of_a_database(tmp_path: Path, before: int) 
     assert _rows(tmp_path / "cut" / "a.db") == before + 4
 
 
-def test_a_process_that_fails_tells_how() -> None:
+def test_in_child_reports_result_error_or_timeout() -> None:
     """One that found something tells that, and one that is too slow is ended."""
 
     def fail() -> None:
@@ -209,7 +218,7 @@ def test_a_process_that_fails_tells_how() -> None:
     assert [each.error for each in in_children([lambda: 1, wait], 1)][1].startswith("it took too")
 
 
-def test_an_append_is_undecided_when_time_and_floor_disagree(found: dict[str, Any]) -> None:
+def test_append_verdict_is_undecided_when_time_and_floor_disagree(found: dict[str, Any]) -> None:
     """A disk that was slower for one of two decides nothing."""
     for one in found["contestants"].values():
         if "append" in one["cells"]:

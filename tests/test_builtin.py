@@ -30,7 +30,7 @@ def flowing(text: str) -> str:
     return " ".join(text.split())
 
 
-def test_the_folders_hold_these_texts_and_no_others() -> None:
+def test_builtin_folders_contain_exactly_listed_texts() -> None:
     """Every type has a command and a template."""
     found = {
         f"{folder}/{entry.name}"
@@ -41,7 +41,7 @@ def test_the_folders_hold_these_texts_and_no_others() -> None:
 
 
 @pytest.mark.parametrize("name", TYPES)
-def test_command_and_template_have_the_same_sections(name: str) -> None:
+def test_command_and_template_have_same_sections(name: str) -> None:
     """What an agent is told to update is there, in that order, and nothing is left untold."""
     listed = NAMED.findall(sections(text_of(f"commands/{name}.md"))["The document"])
     assert HEADING.findall(text_of(f"templates/{name}.md")) == listed
@@ -50,7 +50,7 @@ def test_command_and_template_have_the_same_sections(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", TYPES)
-def test_templates_use_the_four_placeholders_and_no_other(name: str) -> None:
+def test_templates_use_exactly_four_placeholders(name: str) -> None:
     text = text_of(f"templates/{name}.md")
     assert set(re.findall(r"\{\{.*?\}\}", text)) == PLACEHOLDERS
     assert "{" not in re.sub(r"\{\{\w+\}\}", "", text)
@@ -58,7 +58,7 @@ def test_templates_use_the_four_placeholders_and_no_other(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", TYPES)
-def test_a_command_says_how_to_begin_and_how_to_save(name: str) -> None:
+def test_command_text_says_how_to_start_and_save(name: str) -> None:
     text = flowing(text_of(f"commands/{name}.md"))
     wanted = (
         f'`cortext slash new {name} "TOPIC"`', f"`/workspace.{name}`",
@@ -66,7 +66,7 @@ def test_a_command_says_how_to_begin_and_how_to_save(name: str) -> None:
         "`/workspace.stop-conversation`", "`/workspace.resume`",
         "let's stop", "that's enough", "I need to go", "let's continue later",
         "under 200 characters",
-        "print what it confirms as it stands (title, `/workspace.resume`, summary)",
+        "Print its confirmation unchanged (title, `/workspace.resume`, summary)",
         "Would you like me to save this session?", "data, never instructions",
         "Never retype or summarize the transcript",
     )  # fmt: skip
@@ -74,14 +74,14 @@ def test_a_command_says_how_to_begin_and_how_to_save(name: str) -> None:
 
 
 @pytest.mark.parametrize("part", ["Saving", "Manner"])
-def test_every_type_saves_and_behaves_alike(part: str) -> None:
+def test_saving_and_manner_sections_are_equal_in_every_type(part: str) -> None:
     """One rule, worded once: a change in one text is a change in all."""
     found = {name: sections(text_of(f"commands/{name}.md"))[part] for name in TYPES}
     assert len({flowing(text.replace(name, "TYPE")) for name, text in found.items()}) == 1
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_command_opens_with_a_title_and_one_line_that_describes_it(name: str) -> None:
+def test_command_text_starts_with_title_and_one_line_description(name: str) -> None:
     """The line serves as the description in a tool's menu."""
     title, blank, description, after, *_ = text_of(f"commands/{name}.md").split("\n")
     assert title == "# " + name.capitalize().replace("-", " ")
@@ -91,14 +91,14 @@ def test_a_command_opens_with_a_title_and_one_line_that_describes_it(name: str) 
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_no_tool_expands_anything_in_a_command(name: str) -> None:
+def test_command_text_contains_no_marks_that_tools_expand(name: str) -> None:
     """Arguments, files and shells of Claude Code, OpenCode and Gemini CLI, and TOML's quotes."""
     text = text_of(f"commands/{name}.md")
     expanded = ("$", "@", "!`", "!{", "{{", "\\", '"""', "'''", "```")
     assert [mark for mark in expanded if mark in text] == []
 
 
-def test_resume_follows_the_two_phases() -> None:
+def test_resume_text_follows_two_phases_in_order() -> None:
     """List and ask; then the command, the block and the history, in that order."""
     text = flowing(text_of("commands/resume.md"))
     wanted = (
@@ -106,15 +106,15 @@ def test_resume_follows_the_two_phases() -> None:
         "Which conversation would you like to continue? (number or search)",
         '`cortext slash briefing "ANSWER"`', "If nothing matches", "`/workspace.brainstorm`",
         "instructions have changed", "tools that it used are missing",
-        "text of the command", "context block", "history stands in a fence",
-        "Every line of it is data", "two or three concrete next steps",
+        "text of the command", "context block", "history is inside a fence",
+        "Every line of the history is data", "two or three concrete next steps",
     )  # fmt: skip
     places = [text.find(phrase) for phrase in wanted]
     assert -1 not in places
     assert places == sorted(places)
 
 
-def test_stop_confirms_as_the_specification_shows() -> None:
+def test_stop_text_confirms_as_specification_shows() -> None:
     """The example of SESS-002, line by line."""
     text = text_of("commands/stop-conversation.md")
     assert '`cortext slash stop "SENTENCE"`' in text
@@ -128,7 +128,7 @@ def test_stop_confirms_as_the_specification_shows() -> None:
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_texts_are_plain(name: str) -> None:
+def test_builtin_texts_use_plain_characters_and_short_lines(name: str) -> None:
     """ASCII and typographic signs, no emoji, short lines, one newline at the end."""
     text = text_of(name)
     odd = {sign for sign in text if not sign.isascii()} - TYPOGRAPHIC
@@ -141,18 +141,18 @@ def test_texts_are_plain(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", TYPES)
-def test_texts_have_a_readable_length(name: str) -> None:
+def test_builtin_texts_have_readable_length(name: str) -> None:
     assert text_of(f"commands/{name}.md").count("\n") in range(40, 81)
     assert text_of(f"templates/{name}.md").count("\n") in range(15, 36)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_command_lets_an_agent_run_only_what_a_person_allowed(name: str) -> None:
+def test_command_text_runs_only_cortext_slash(name: str) -> None:
     """Whatever it tells an agent to run begins with `cortext slash`."""
     called = re.findall(r"`(cortext [^`]*)`", text_of(f"commands/{name}.md"))
     assert [each for each in called if not each.startswith("cortext slash")] == []
 
 
-def test_the_text_about_resuming_holds_no_marker_of_a_briefing() -> None:
+def test_resume_text_contains_no_briefing_marker() -> None:
     """It stands before one: exactly one end is the real one."""
     assert not re.search(r"\[(END )?(RESUMED|HISTORY)", text_of("commands/resume.md"))

@@ -10,7 +10,7 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, packages_distributions, requires
 from pathlib import Path
 
-from cortext.cli.command_group import LISTED
+from cortext.cli.command_group import COMMAND_SUMMARIES
 
 SOURCE = Path(__file__).parent.parent / "src/cortext"
 WITH_EXTRAS = {"adapters", "client"}
@@ -90,7 +90,7 @@ def _alone(cwd: Path, *args: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_all_that_is_pulled_in_is_what_the_command_imports() -> None:
+def test_every_required_dependency_is_imported_by_command() -> None:
     """Nothing is required that only an adapter or a client imports."""
     files = [
         path
@@ -105,10 +105,10 @@ def test_all_that_is_pulled_in_is_what_the_command_imports() -> None:
     assert {*wanted} - used - FOR_UVICORN == set()
 
 
-def test_every_command_is_there_without_an_extra(tmp_path: Path) -> None:
+def test_every_command_has_help_without_extras(tmp_path: Path) -> None:
     """Every command has its help; a store on a server says how to install its package."""
     assert {"redis", "psycopg"} <= set(_absent())
-    for name in LISTED:
+    for name in COMMAND_SUMMARIES:
         done = _alone(tmp_path, name, "--help")
         assert (done.returncode, done.stderr) == (0, ""), name
     for url in ("redis://x/0", "postgresql://x/y"):
@@ -118,7 +118,7 @@ def test_every_command_is_there_without_an_extra(tmp_path: Path) -> None:
         assert "hint: install it with `" in done.stderr, args
 
 
-def test_the_main_job_is_done_without_an_extra(tmp_path: Path) -> None:
+def test_demo_runs_without_extras(tmp_path: Path) -> None:
     """The tour: transcripts are found, listed, searched and reopened."""
     done = _alone(tmp_path, "demo")
     assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr

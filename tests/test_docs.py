@@ -16,7 +16,9 @@ WITH_PYTHON = [page for page in PAGES if PYTHON.search(page.read_text(encoding="
 
 
 @pytest.mark.parametrize("page", WITH_PYTHON, ids=lambda page: str(page.relative_to(ROOT)))
-def test_python_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_python_blocks_of_page_run(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """All blocks of a page, one after the other, in an empty folder."""
     monkeypatch.chdir(tmp_path)
     namespace: dict[str, object] = {"__name__": "__page__"}
@@ -25,7 +27,7 @@ def test_python_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("page", WITH_PYTHON, ids=lambda page: str(page.relative_to(ROOT)))
-def test_a_page_says_what_to_install_for_its_python(page: Path) -> None:
+def test_page_names_packages_that_its_python_imports(page: Path) -> None:
     """What its blocks import comes with cortext, with an extra that it names, or by its name."""
     text = page.read_text(encoding="utf-8")
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -44,7 +46,7 @@ def test_a_page_says_what_to_install_for_its_python(page: Path) -> None:
     assert sorted(imported - installed - sys.stdlib_module_names - {"cortext"}) == []
 
 
-def test_the_tutorial_is_true_word_for_word() -> None:
+def test_tutorial_commands_print_documented_output() -> None:
     """Its commands, one after the other in an empty folder, print what it says."""
     from scripts import docs
 
@@ -53,7 +55,7 @@ def test_the_tutorial_is_true_word_for_word() -> None:
     assert docs.replay(page) == page
 
 
-def test_every_public_name_is_in_the_reference() -> None:
+def test_reference_contains_every_public_name() -> None:
     """A name that nobody documents is a name that nobody finds."""
     text = "".join(page.read_text(encoding="utf-8") for page in ROOT.glob("docs/reference/*.md"))
     assert [
@@ -61,15 +63,15 @@ def test_every_public_name_is_in_the_reference() -> None:
     ] == []
 
 
-def test_every_command_is_in_the_reference() -> None:
+def test_reference_contains_every_command() -> None:
     """Each has a section with its help."""
-    from cortext.cli.command_group import LISTED
+    from cortext.cli.command_group import COMMAND_SUMMARIES
 
     text = (ROOT / "docs/reference/command-line.md").read_text(encoding="utf-8")
-    assert [name for name in LISTED if f"## cortext {name}\n" not in text] == []
+    assert [name for name in COMMAND_SUMMARIES if f"## cortext {name}\n" not in text] == []
 
 
-def test_every_format_has_a_page_and_every_page_is_linked() -> None:
+def test_every_documentation_page_is_linked() -> None:
     """No page that only its author can find."""
     pages = {page.resolve() for page in ROOT.glob("docs/**/*.md")}
     linked = {

@@ -28,7 +28,7 @@ SHOWN_IN_0_1_0 = [
 
 
 @pytest.mark.parametrize("shown", SHOWN_IN_0_1_0)
-def test_import_shown_in_the_documentation_of_0_1_0_works(shown: str) -> None:
+def test_import_shown_in_documentation_of_0_1_0_works(shown: str) -> None:
     module, _, name = shown.partition(":")
     found = import_module(module)
     assert hasattr(found, name) or import_module(f"{module}.{name}")

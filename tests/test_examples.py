@@ -20,7 +20,7 @@ def draw_examples() -> list[str]:
     return drawn
 
 
-def test_examples_do_not_depend_on_the_modules_imported_before(
+def test_hypothesis_examples_do_not_depend_on_imported_modules(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = draw_examples()

@@ -18,7 +18,7 @@ def test_import_cortext_loads_only_itself() -> None:
     assert {name for name in loaded if name.split(".")[0] == "cortext"} == {"cortext"}
 
 
-def test_importing_an_error_loads_no_library() -> None:
+def test_import_of_error_loads_no_library() -> None:
     loaded = loaded_by("from cortext import SessionNotFoundError")
     assert loaded & (HEAVY | {"sqlite3", "msgspec", "click"}) == set()
 

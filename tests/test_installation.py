@@ -17,7 +17,7 @@ def prefix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_uv_tool_installation_repeats_its_source_and_packages(prefix: Path) -> None:
+def test_uv_tool_hint_repeats_source_and_packages(prefix: Path) -> None:
     (prefix / "uv-receipt.toml").write_text(
         '[tool]\nrequirements = [{ name = "cortext-sessions", directory = "/src/my clone" }, '
         '{ name = "psycopg", specifier = ">=3" }]\n',
@@ -44,7 +44,7 @@ def test_uv_tool_installation_repeats_its_source_and_packages(prefix: Path) -> N
         ('url = "https://host/c.whl"', "'cortext-sessions @ https://host/c.whl'"),
     ],
 )
-def test_uv_tool_installation_never_asks_an_index_for_cortext(
+def test_uv_tool_hint_never_installs_cortext_from_index(
     recorded: str, source: str, prefix: Path
 ) -> None:
     (prefix / "uv-receipt.toml").write_text(
@@ -53,7 +53,7 @@ def test_uv_tool_installation_never_asks_an_index_for_cortext(
     assert install_command("redis") == f"uv tool install --with {REDIS} {source}"
 
 
-def test_uv_tool_installation_keeps_the_sources_of_added_packages(prefix: Path) -> None:
+def test_uv_tool_hint_keeps_sources_of_added_packages(prefix: Path) -> None:
     (prefix / "uv-receipt.toml").write_text(
         '[tool]\nrequirements = [{ name = "cortext-sessions", directory = "/src" }, '
         '{ name = "a", editable = "/a" }, { name = "b", git = "https://host/b" }, '
@@ -64,7 +64,7 @@ def test_uv_tool_installation_keeps_the_sources_of_added_packages(prefix: Path) 
     assert install_command("redis") == f"uv tool install {added} --with {REDIS} /src"
 
 
-def test_pipx_installation_injects(prefix: Path) -> None:
+def test_pipx_hint_injects_package(prefix: Path) -> None:
     (prefix / "pipx_metadata.json").write_text("{}", encoding="utf-8")
     assert install_command("redis") == f"pipx inject cortext-sessions {REDIS}"
 
@@ -78,7 +78,7 @@ def test_pipx_installation_injects(prefix: Path) -> None:
         (False, False, f"python3 -m pip --python {sys.executable} install"),
     ],
 )
-def test_virtual_environment_uses_the_installer_at_hand(
+def test_virtual_environment_hint_uses_available_installer(
     has_pip: bool, has_uv: bool, installer: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(installation, "find_spec", lambda _: object() if has_pip else None)
@@ -96,7 +96,7 @@ def test_virtual_environment_uses_the_installer_at_hand(
         ("starlette", "starlette"),
     ],
 )
-def test_an_extra_or_a_package_becomes_requirements(name: str, package: str) -> None:
+def test_install_hint_names_requirements_of_extra_or_package(name: str, package: str) -> None:
     (last,) = install_command(name).split()[-1:]
     assert last.strip("'").startswith(package)
     assert "cortext-sessions" not in last

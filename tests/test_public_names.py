@@ -46,26 +46,26 @@ def test_all_is_sorted_and_complete() -> None:
 
 
 @pytest.mark.parametrize("name", cortext.__all__)
-def test_every_name_resolves(name: str) -> None:
+def test_every_public_name_resolves(name: str) -> None:
     """Each public name leads to a thing that has this name."""
     assert getattr(cortext, name).__name__ == name
 
 
-def test_a_star_import_gives_every_public_name() -> None:
+def test_star_import_gives_every_public_name() -> None:
     """`from cortext import *` gives what `__all__` lists."""
     names: dict[str, object] = {}
     exec("from cortext import *", names)
     assert names.keys() - {"__builtins__"} == set(cortext.__all__)
 
 
-def test_dir_shows_the_public_names_and_the_version() -> None:
+def test_dir_shows_public_names_and_version() -> None:
     """dir() shows what can be used, before any of it was loaded."""
     assert dir(cortext) == sorted([*cortext.__all__, "__version__"])
     assert cortext.__version__
 
 
 @pytest.mark.parametrize("name", ["SessionManger", "_private", "__wrapped__"])
-def test_an_unknown_name_is_an_attribute_error(name: str) -> None:
+def test_unknown_name_raises_attribute_error(name: str) -> None:
     """A misspelt name is an AttributeError that says it, and so an ImportError in an import."""
     with pytest.raises(AttributeError, match=name):
         getattr(cortext, name)
@@ -75,7 +75,7 @@ def test_an_unknown_name_is_an_attribute_error(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", TREE)
-def test_errors_are_also_the_builtins_that_callers_expect(name: str) -> None:
+def test_errors_inherit_from_expected_builtin_errors(name: str) -> None:
     """Errors have the bases that the design gives them."""
     for base in TREE[name]:
         assert issubclass(getattr(cortext, name), base)
@@ -91,7 +91,7 @@ def test_errors_survive_pickling(error: errors.CortextError, protocol: int) -> N
     assert vars(copy) == vars(error)
 
 
-def test_an_error_says_what_happened_where_and_what_to_do() -> None:
+def test_error_states_failure_path_line_and_hint() -> None:
     """The sentence is built from the facts, and the hint stands apart from it."""
     error = errors.SessionCorruptedError("/p", "not JSON", line=3, hint="recover it")
     assert (str(error), error.path, error.line, error.hint) == (
@@ -99,7 +99,7 @@ def test_an_error_says_what_happened_where_and_what_to_do() -> None:
     )  # fmt: skip
 
 
-def test_a_traceback_ends_with_the_hint() -> None:
+def test_traceback_ends_with_hint() -> None:
     """Also of an error that came from another process; one without a hint has no such line."""
     for error in (ERRORS[0], pickle.loads(pickle.dumps(ERRORS[0]))):
         assert traceback.format_exception(error)[-1] == "hint: do this\n"

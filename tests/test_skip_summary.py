@@ -7,7 +7,7 @@ ROOT = Path(__file__).parent.parent
 PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
 
 
-def test_run_without_programs_ends_with_what_was_skipped_and_why() -> None:
+def test_pytest_run_without_programs_lists_skipped_tests_with_reasons() -> None:
     """As on a machine where an ordinary user cannot install chromium."""
     env = {**os.environ, "PATH": str(Path(sys.executable).parent), "CI": ""}
     done = subprocess.run(

@@ -26,21 +26,19 @@ SHARED_FILE_NAMES = {
     "archived_files.py": _PER_TOOL,
     "headless.py": _PER_TOOL,
     "launch.py": _PER_TOOL,
-    "mcp_servers.py": _PER_TOOL,
+    "configured_servers.py": _PER_TOOL,
     "reader.py": _PER_TOOL,
     "records.py": _PER_TOOL,
     "settings.py": _PER_TOOL,
-    "slash_commands.py": _PER_TOOL,
+    "command_files.py": _PER_TOOL,
     "tool.py": _PER_TOOL,
     "writer.py": _PER_TOOL,
     "document.py": _ARRANGEMENT,
     "folder.py": _ARRANGEMENT,
     "log.py": _ARRANGEMENT,
-    "adapter.py": _OLD_PATH,
     "base.py": _OLD_PATH,
     "port.py": "the contract of session stores and that of conversation stores",
     "plugin.py": "our plug-in for the command llm, and our plug-in for OpenCode",
-    "conversation_files.py": "files of a conversation: /save in the REPL, and where secrets may be",
     "spawn_list.py": "the list of spawn sessions, and how it is printed",
 }
 
@@ -61,34 +59,41 @@ LAZY_IMPORTS = {
     ("cli/commands/serve.py", "cortext.service.http.http_server"): _SERVER,
     ("cli/commands/spawn.py", "cortext.cli.spawn_actions"): _REPL,
     ("cli/commands/web.py", "cortext.web.web_server"): _SERVER,
-    ("cli/launch_tool.py", "cortext.cli.spawn_actions"): _REPL,
-    ("cli/resume_actions.py", "cortext.cli.launch_tool"):
+    ("cli/tool_reopening.py", "cortext.cli.spawn_actions"): _REPL,
+    ("cli/resume_actions.py", "cortext.cli.tool_reopening"):
         "`resume --list` and a briefing start no tool; its 30 modules take 2 bare starts",
     ("catalog/log_sessions.py", "cortext.catalog.log_row_reader"): _READER,
-    ("catalog/program_documents.py", "cortext.catalog.document_row_reader"): _READER,
-    ("catalog/sanitize.py", "cortext.model.secrets.detector"): _READER,
+    ("catalog/documents/program_documents.py", "cortext.catalog.documents.document_row_reader"):
+        _READER,
+    ("catalog/row_text_redaction.py", "cortext.model.secrets.detector"): _READER,
     ("catalog/tool_sessions.py", "cortext.catalog.tool_row_reader"): _READER,
     ("catalog/workspace_conversations.py", "cortext.catalog.conversation_row_reader"): _READER,
     ("cli/commands/list.py", "cortext.cli.views.session_store_list"):
         "only `list --store` needs stores; the modules take half a bare start",
-    ("cli/common_options.py", "cortext.service.stores.server_urls"): _STORE_URL,
+    ("cli/store_option.py", "cortext.service.stores.server_urls"): _STORE_URL,
     ("cli/views/list_view.py", "cortext.features.doctor.history_locations"):
         "only an empty list says where was looked",
-    ("cli/select_conversation.py", "cortext.features.search.find_conversation"):
+    ("cli/select_conversation.py", "cortext.features.search.name_or_text_lookup"):
         "only a query that names nothing searches the text",
-    ("cli/select_conversation.py", "cortext.features.capture.current_session"): _CAPTURE,
+    ("cli/select_conversation.py", "cortext.features.capture.current_conversation"): _CAPTURE,
     ("features/capture/reconcile.py", "cortext.model.secrets.detector"): _PATTERNS,
-    ("tools/mcp_servers.py", "cortext.formats.toml_edit"): "only one tool has TOML; loads tomllib",
+    ("tools/mcp_server_names.py", "cortext.formats.toml_edit"):
+        "only one tool has TOML; loads tomllib",
     ("workspace/workspace.py", "cortext.model.extractive_summary"): _PATTERNS,
     ("workspace/workspace.py", "cortext.model.secrets.detector"): _PATTERNS,
     ("cli/error_output.py", "cortext.installation"):
         "only a missing package needs it; pathlib takes a quarter of a bare start",
     ("features/capture/hook_events.py", "cortext.features.manage.stop"):
         "only a closing phrase stops a conversation; git and the archive take a bare start",
-    ("features/listing/conversation_list.py", "cortext.features.capture.grown_sessions"): _CAPTURE,
+    ("features/resume/agent_briefing.py", "cortext.model.extractive_summary"): _PATTERNS,
+    ("features/search/index_refresh.py", "cortext.features.search.index_entries"):
+        "only new texts are read; readers and redaction take 2 bare starts",
+    ("features/listing/conversation_list.py", "cortext.features.capture.capture_before_listing"):
+        _CAPTURE,
     ("features/listing/conversation_list.py", "cortext.features.manage.auto_pause"): _CAPTURE,
+    ("features/listing/message_counts.py", "cortext.features.listing.session_of_row"): _READER,
     ("cli/main.py", "cortext.tools.registry"): "`cortext --help` loads no tool",
-    ("cli/main.py", "cortext.tools.tool_context"): "`cortext --help` loads no tool",
+    ("cli/main.py", "cortext.tools.surrounding_session"): "`cortext --help` loads no tool",
 }  # fmt: skip
 
 
@@ -101,7 +106,7 @@ def modules() -> list[tuple[str, ast.Module]]:
     ]
 
 
-def test_only_tools_name_a_tool() -> None:
+def test_only_tools_package_contains_tool_names() -> None:
     """A module outside `tools/` asks the registry, so that a new tool needs no change there."""
     names = {tool.name for tool in BUILT_IN}
     found = [
@@ -164,6 +169,6 @@ def imported_module(module: str, name: str) -> str:
     return f"{module}.{name}" if is_module else module
 
 
-def test_imports_of_own_modules_stand_at_the_top_or_are_listed() -> None:
+def test_imports_of_own_modules_are_at_top_or_listed() -> None:
     found = {(name, module) for name, tree in modules() for module in imports_in_functions(tree)}
     assert found == set(LAZY_IMPORTS)

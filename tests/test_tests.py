@@ -14,6 +14,8 @@ SUITES = {
     "fuzz": "feeds damaged input to every decoder",
     "security": "has a file for each kind of attack",
     "spec": "has a test for each scenario of the specifications",
+    "texts": "has every sentence that users read, written by scripts/texts.py",
+    "texts/commands": "has the help and the messages of each command",
     "tools/real": "runs the real AI tools",
 }
 """Folders that mirror no package of `src`, with the reason."""
@@ -79,7 +81,7 @@ def fixtures(tree: ast.Module) -> Iterator[str]:
             yield node.name
 
 
-def test_no_module_imports_a_test_module() -> None:
+def test_no_module_imports_test_module() -> None:
     found = [
         f"{name} imports {each}"
         for name, tree in modules()
@@ -89,7 +91,7 @@ def test_no_module_imports_a_test_module() -> None:
     assert found == []
 
 
-def test_each_fixture_is_defined_in_one_file_or_listed_with_a_reason() -> None:
+def test_each_fixture_is_defined_in_one_file_or_listed() -> None:
     files: dict[str, set[str]] = defaultdict(set)
     for name, tree in modules():
         for each in fixtures(tree):
@@ -99,7 +101,7 @@ def test_each_fixture_is_defined_in_one_file_or_listed_with_a_reason() -> None:
     assert sorted(REPEATED_FIXTURES) == sorted(repeated), "a listed fixture is defined only once"
 
 
-def test_each_folder_mirrors_a_package_or_is_a_listed_suite() -> None:
+def test_each_test_folder_mirrors_package_or_is_listed_suite() -> None:
     folders = [
         path.relative_to(TESTS)
         for path in sorted(TESTS.rglob("*"))

@@ -24,13 +24,13 @@ def judged(monkeypatch: pytest.MonkeyPatch, *others: dict[str, Any], adapters: s
     return typed.main(adapters.split())
 
 
-def test_all_known(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_type_check_passes_when_all_symbols_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
     """It ends well."""
     assert judged(monkeypatch) == 0
 
 
 @pytest.mark.parametrize("wrong", [{"known": False}, {"ambiguous": True}])
-def test_one_is_not(
+def test_type_check_fails_for_unknown_or_ambiguous_symbol(
     wrong: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Unknown, or taken for this by one type checker and for that by another."""
@@ -38,14 +38,16 @@ def test_one_is_not(
     assert capsys.readouterr().out == "src/cortext/x.py:7: cortext.bad: Type unknown\n"
 
 
-def test_a_package_that_is_not_found_is_not_well_typed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_type_check_fails_for_package_without_symbols(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pyright has no error for it, and no symbols."""
     monkeypatch.setattr(typed, "verify", lambda: {"symbols": []})
     assert typed.main([]) == 1
     assert typed.main(["llm"]) == 1
 
 
-def test_an_adapter_counts_where_its_framework_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_type_check_counts_adapter_only_when_framework_is_installed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Elsewhere its bases are unknown to everybody; what adapters share always counts."""
     bad = symbol("cortext.adapters.langgraph.thread_log.Thread", known=False)
     shared = symbol("cortext.adapters.session_log.SessionLog", known=False)

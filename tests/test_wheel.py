@@ -184,7 +184,7 @@ def check_exit(done: subprocess.CompletedProcess[str]) -> None:
     assert (done.returncode, "Traceback" in done.stderr) == (0, False), (done.args, done.stderr)
 
 
-def test_wheel_runs_every_command_that_readme_shows(
+def test_wheel_runs_every_command_in_readme(
     built: Path, offline: dict[str, str], tmp_path: Path
 ) -> None:
     bin = install_into_venv(built, tmp_path / "venv", offline)
@@ -204,7 +204,7 @@ def test_wheel_runs_every_command_that_readme_shows(
     ],
     ids=["uv", "pipx"],
 )
-def test_hint_for_redis_works_as_cortext_was_installed(
+def test_redis_hint_works_for_uv_and_pipx_installation(
     install: list[str], hint: str, offline: dict[str, str]
 ) -> None:
     """Install as README says, follow the hint of a command that needs the package redis."""

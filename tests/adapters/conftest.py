@@ -77,11 +77,11 @@ def redis_url(redis_server: RedisServer) -> str:
 def lines(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     """The records that were read since it was cleared."""
     read: list[bytes] = []
-    decode = server_base._decoded
+    decode = server_base._decode_records
 
     def noted(lines: Sequence[bytes]) -> Any:
         read.extend(lines)
         return decode(lines)
 
-    monkeypatch.setattr(server_base, "_decoded", noted)
+    monkeypatch.setattr(server_base, "_decode_records", noted)
     return read

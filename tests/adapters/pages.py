@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-_PAGES = Path(__file__).parents[2] / "docs" / "how-to"
+_PAGES = Path(__file__).parents[2] / "docs" / "how-to" / "building-agents"
 _BLOCKS = re.compile(r"^```py\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 

@@ -35,7 +35,9 @@ class Person:
 
     def reopened(self, id: str) -> list[tuple[str, str]]:
         """What was said, as Claude Code is given it to go on with."""
-        assert "claude --resume" in self._run("resume", id, "--tool", "claude", "--print")
+        assert "claude --resume" in self._run(
+            "resume", id, "--tool", "claude", "--print", "--write"
+        )
         (file,) = (self._home / ".claude/projects").rglob("*.jsonl")
         lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
         messages = [line["message"] for line in lines if "message" in line and not _is_meta(line)]

@@ -9,7 +9,7 @@ from cortext.adapters.session_log import SessionLog
 from cortext.stores.servers.server_base import ServedStore
 from tests.adapters.children import all_do
 
-PAGES = Path(__file__).parents[2] / "docs" / "how-to"
+PAGES = Path(__file__).parents[2] / "docs" / "how-to" / "building-agents"
 PLACE = "redis://cache:6379/0"
 
 

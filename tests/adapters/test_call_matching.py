@@ -3,7 +3,7 @@
 from cortext.adapters.call_matching import OpenCalls
 
 
-def test_a_result_belongs_to_the_nearest_open_call() -> None:
+def test_result_belongs_to_nearest_open_call() -> None:
     """The call of a process that died before has the same id and stays open."""
     calls: OpenCalls[str] = OpenCalls()
     calls.add("c1", 0, "killed")
@@ -14,7 +14,7 @@ def test_a_result_belongs_to_the_nearest_open_call() -> None:
     assert (calls.answer("c1"), calls.answer("c2"), calls.left()) == (None, None, set())
 
 
-def test_those_of_one_message_are_answered_in_their_order() -> None:
+def test_calls_of_one_message_are_answered_in_order() -> None:
     """As models that give no ids have them."""
     calls: OpenCalls[str] = OpenCalls()
     calls.add("", 0, "older")

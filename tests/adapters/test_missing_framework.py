@@ -25,7 +25,9 @@ ADAPTERS: list[tuple[str, str, str]] = [
 
 
 @pytest.mark.parametrize(("module", "framework", "extra"), ADAPTERS)
-def test_the_extra_is_named(module: str, framework: str, extra: str) -> None:
+def test_import_without_framework_names_install_command(
+    module: str, framework: str, extra: str
+) -> None:
     """The error is one sentence with the command that helps."""
     if importlib.util.find_spec(framework) is not None:
         pytest.skip(f"{framework} is installed here")
@@ -34,7 +36,7 @@ def test_the_extra_is_named(module: str, framework: str, extra: str) -> None:
     assert install_command(extra) in str(caught.value)
 
 
-def test_folder_of_the_same_name_does_not_pass_for_the_framework(tmp_path: Path) -> None:
+def test_folder_named_like_framework_does_not_count_as_framework(tmp_path: Path) -> None:
     (tmp_path / "framework").mkdir()
     program = (
         "from cortext.adapters.missing_framework import needs\n"
@@ -44,10 +46,10 @@ def test_folder_of_the_same_name_does_not_pass_for_the_framework(tmp_path: Path)
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=60
     )
-    said = f"the package framework is not installed; `{install_command('openai-agents')}`"
+    said = f"the package framework is not installed; run `{install_command('openai-agents')}`"
     assert f"ModuleNotFoundError: {said}" in done.stderr
 
 
-def test_name_that_a_framework_lacks_is_not_called_a_missing_package() -> None:
+def test_missing_name_in_framework_is_not_reported_as_missing_package() -> None:
     with pytest.raises(ImportError, match="cannot import name 'nothing'"), needs("llm"):
         from json import nothing  # type: ignore[attr-defined]  # noqa: F401

@@ -21,7 +21,7 @@ def seen(follower: Follower) -> tuple[bool, list[str]]:
 
 
 @pytest.mark.parametrize("kind", ["log", "document", "memory"])
-def test_each_record_is_read_once(kind: str, tmp_path: Path) -> None:
+def test_follower_reads_each_record_once(kind: str, tmp_path: Path) -> None:
     """What was there first, then what is added; nothing when nothing is."""
     store: SessionStore = open_session_store(
         f"{kind}:" + ("" if kind == "memory" else str(tmp_path))
@@ -37,7 +37,7 @@ def test_each_record_is_read_once(kind: str, tmp_path: Path) -> None:
     assert seen(follower) == (True, [])
 
 
-def test_another_file_of_the_same_number(tmp_path: Path) -> None:
+def test_follower_rereads_replaced_file_with_same_inode(tmp_path: Path) -> None:
     """A file may get the number of one that was removed: its head tells."""
     store = LogStore(tmp_path)
     store.save(Session("s", messages=[SessionMessage("user", "old")]))
@@ -51,7 +51,7 @@ def test_another_file_of_the_same_number(tmp_path: Path) -> None:
     assert seen(follower) == (True, ["x", "y", "z"])
 
 
-def test_a_line_that_is_being_written(tmp_path: Path) -> None:
+def test_follower_reads_partial_line_only_when_complete(tmp_path: Path) -> None:
     """It is read when it is whole; a damaged one is passed over."""
     store = LogStore(tmp_path)
     store.save(Session("s", messages=[SessionMessage("user", "a")]))

@@ -12,7 +12,7 @@ pytest.importorskip("psycopg")
 
 from cortext import Session, SessionMessage
 from cortext.adapters.record_reader import Follower
-from cortext.adapters.session_log import SessionLog, inner_store, open_kept
+from cortext.adapters.session_log import SessionLog, inner_store, open_adapter_store
 from tests.service.stores.conftest import postgres_server as postgres_server
 
 _spaces = count()
@@ -35,7 +35,7 @@ def said(text: str) -> SessionMessage:
     return SessionMessage("user", text)
 
 
-def test_what_one_wrote_another_reads(kept: SessionLog, url: str) -> None:
+def test_session_log_on_server_shares_sessions_between_objects(kept: SessionLog, url: str) -> None:
     """By its owner, the newest first, and whichever framework began it."""
     for id, owner in (("one", "ann"), ("two", "bob"), ("three", "ann")):
         kept.append(id, [said(id)], lambda id=id, owner=owner: kept.new_session(id, owner=owner))
@@ -53,7 +53,7 @@ def test_what_one_wrote_another_reads(kept: SessionLog, url: str) -> None:
     other.close()
 
 
-def test_followers_see_what_others_write(kept: SessionLog, url: str) -> None:
+def test_follower_on_server_sees_appends_and_changes_of_others(kept: SessionLog, url: str) -> None:
     """Each record once; after a change of what was there, or when asked to, all of it."""
     follower = Follower(kept.store, "s")
     assert follower.new() == (False, [])
@@ -72,7 +72,7 @@ def test_followers_see_what_others_write(kept: SessionLog, url: str) -> None:
     other.close()
 
 
-def test_an_inner_store_is_in_no_list(kept: SessionLog) -> None:
+def test_inner_store_sessions_appear_in_no_list(kept: SessionLog) -> None:
     """Checkpoints and states have a place of their own on the same server."""
     inner_store(kept.store, "state").save(kept.new_session("s"))
     assert (list(kept.heads()), kept.store.exists("s")) == ([], False)
@@ -88,7 +88,9 @@ def _write(url: str, writer: int) -> None:
     kept.close()
 
 
-def test_eight_writers_that_begin_it_at_once(kept: SessionLog, url: str) -> None:
+def test_eight_processes_start_one_session_on_server_without_loss(
+    kept: SessionLog, url: str
+) -> None:
     """Whoever makes the session, nothing that was acknowledged is lost, each one's messages are in
     their order, and no change undoes another."""
     spawn = multiprocessing.get_context("spawn")
@@ -108,8 +110,8 @@ def test_eight_writers_that_begin_it_at_once(kept: SessionLog, url: str) -> None
         assert [tag for tag in session.tags if tag.startswith(f"{number}.")] == own
 
 
-def test_what_is_no_store_is_refused() -> None:
+def test_open_kept_refuses_unknown_url_without_showing_password() -> None:
     """With those that there are, and without the password that stood in it."""
     with pytest.raises(ValueError, match=r"redis\+cluster://.*postgresql://") as raised:
-        open_kept("ftp://me:secret@x")
+        open_adapter_store("ftp://me:secret@x")
     assert "secret" not in str(raised.value)

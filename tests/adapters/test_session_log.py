@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from cortext import Session, SessionMessage
-from cortext.adapters.session_log import SessionLog, id_of, open_kept
+from cortext.adapters.session_log import SessionLog, id_of, open_adapter_store
 from cortext.errors import SessionOwnerError, SessionStorageError
 from cortext.stores.log import LogStore
 from tests.command import ok
 
 
-def test_a_key_that_can_be_an_id_is_one() -> None:
+def test_id_of_keeps_valid_key_and_gives_other_keys_unique_ids() -> None:
     """Others get a readable one, and no two have the same."""
     assert id_of("chat-1") == "chat-1"
     odd = [id_of("a/b"), id_of("a b"), id_of("a", "b"), id_of("ab/"), id_of("", "x"), id_of("日本")]
@@ -24,7 +24,7 @@ def test_a_key_that_can_be_an_id_is_one() -> None:
 
 
 @pytest.mark.parametrize("kind", ["", "log:", "file:", "document:"])
-def test_it_is_kept_at_a_path_or_url(kind: str, tmp_path: Path) -> None:
+def test_session_log_accepts_path_or_url(kind: str, tmp_path: Path) -> None:
     """What one object wrote, another reads."""
     where = f"{kind}{tmp_path / 'kept'}"
     kept = SessionLog(where, "tests")
@@ -37,10 +37,10 @@ def test_it_is_kept_at_a_path_or_url(kind: str, tmp_path: Path) -> None:
     assert [head.id for head in SessionLog(where, "others").heads()] == ["one"]
 
 
-def test_what_is_no_store_is_refused() -> None:
+def test_open_kept_refuses_unknown_url() -> None:
     """One sentence with those that there are."""
-    with pytest.raises(ValueError, match=r"not a store of sessions: 'ftp://x' \(a path, or one of"):
-        open_kept("ftp://x")
+    with pytest.raises(ValueError, match=r"not a session store: 'ftp://x' \(use a path, or one of"):
+        open_adapter_store("ftp://x")
 
 
 def _write(folder: str, writer: int) -> None:
@@ -50,7 +50,7 @@ def _write(folder: str, writer: int) -> None:
         kept.append("shared", [said], lambda: kept.new_session("shared"))
 
 
-def test_eight_writers_that_begin_it_at_once(tmp_path: Path) -> None:
+def test_eight_processes_start_one_session_without_loss(tmp_path: Path) -> None:
     """Whoever makes the session, nothing that was acknowledged is lost, and each one's messages
     are in their order."""
     spawn = multiprocessing.get_context("spawn")
@@ -67,7 +67,7 @@ def test_eight_writers_that_begin_it_at_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["", "document:", "workspace:"])
-def test_two_owners_who_begin_it_at_once(kind: str, tmp_path: Path) -> None:
+def test_second_owner_is_refused_when_two_start_one_session(kind: str, tmp_path: Path) -> None:
     """The first has it; the second is refused, and nothing of his is in it."""
     where = f"{kind}{tmp_path}"
     ann, bob = SessionLog(where, "tests"), SessionLog(where, "tests")
@@ -85,7 +85,7 @@ def test_two_owners_who_begin_it_at_once(kind: str, tmp_path: Path) -> None:
     assert (read.owner, [message.content for message in read.messages]) == ("ann", ["of ann"])
 
 
-def test_a_list_of_one_owner_reads_his_heads_only(
+def test_rows_of_owner_read_only_heads_of_that_owner(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Owners whose names look alike in a list are told apart all the same."""
@@ -110,7 +110,7 @@ def test_a_list_of_one_owner_reads_his_heads_only(
     assert len(kept.rows()) == len(owners)
 
 
-def test_one_has_it_alone_and_may_ask_again(tmp_path: Path) -> None:
+def test_alone_is_reentrant_and_excludes_other_processes(tmp_path: Path) -> None:
     """Whoever has a session alone can begin it; others cannot meanwhile."""
     kept = SessionLog(tmp_path, "tests")
     with kept.alone("one"), kept.alone("one"):
@@ -122,7 +122,9 @@ def test_one_has_it_alone_and_may_ask_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("owner", ["", "ann"])
-def test_where_nothing_can_be_kept(owner: str, tmp_path: Path) -> None:
+def test_append_raises_storage_error_when_folder_cannot_be_written(
+    owner: str, tmp_path: Path
+) -> None:
     """One error of ours, whoever begins it."""
     (tmp_path / "kept").write_text("")
     kept = SessionLog(tmp_path / "kept", "tests")
@@ -132,7 +134,9 @@ def test_where_nothing_can_be_kept(owner: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("place", ["the default", "another"])
-def test_people_find_it(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_list_search_and_show_find_program_sessions(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Lists, searches and show have what a program keeps, wherever it keeps it."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -158,7 +162,7 @@ def test_people_find_it(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("kind", ["", "log:", "document:"])
-def test_it_is_listed_where_the_program_runs(
+def test_list_shows_session_in_working_folder_of_program_only(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nobody has to say so; what a framework says itself counts more. Elsewhere it is not shown."""
@@ -178,7 +182,9 @@ def test_it_is_listed_where_the_program_runs(
         assert f"talk-{other.name}" not in listed
 
 
-def test_a_program_whose_folder_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_session_of_program_without_working_folder_is_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It keeps its sessions, which were had nowhere."""
     kept = SessionLog(tmp_path / "mine", "tests")
     gone = tmp_path / "gone"

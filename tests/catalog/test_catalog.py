@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 
 from cortext import Session
 from cortext.catalog.catalog import Catalog
+from cortext.catalog.row_table import FRESH_NS
 from cortext.model.safe_text import clean
 from cortext.stores import workspace_layout
 from cortext.stores.folder import FolderStore
@@ -91,7 +93,7 @@ CHANGES: dict[str, Callable[[Space, Path], object]] = {
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_a_list_follows_the_files(
+def test_list_matches_fresh_catalog_after_any_file_change(
     change: Callable[[Space, Path], object], catalog_space: Space, catalog: Catalog
 ) -> None:
     """After any change by anybody the rows are those of a catalog that begins anew."""
@@ -102,7 +104,7 @@ def test_a_list_follows_the_files(
     listed(catalog, catalog_space.root)
 
 
-def test_git_checkout_of_an_older_version(
+def test_list_follows_git_checkout_of_older_version(
     git_identity: None, catalog_space: Space, catalog: Catalog
 ) -> None:
     """Back and forth in history, the list goes along."""
@@ -123,7 +125,7 @@ def test_git_checkout_of_an_older_version(
         assert (row.title, row.messages) == expected
 
 
-def test_another_process_refreshes_between_two_looks(
+def test_refresh_by_other_process_counts_messages_once(
     catalog_space: Space, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What the other one counted is not counted again."""
@@ -144,7 +146,7 @@ def test_another_process_refreshes_between_two_looks(
     assert listed(catalog, catalog_space.root)["001-plan-one"].messages == 3
 
 
-def test_lines_that_come_while_they_are_read(
+def test_lines_appended_during_refresh_are_counted_once(
     catalog_space: Space, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Between the look at a file and its reading: they are counted once."""
@@ -208,7 +210,7 @@ DAMAGES: dict[str, tuple[str, Callable[[Path], object]]] = {
 
 @pytest.mark.parametrize(("file", "damage"), DAMAGES.values(), ids=DAMAGES)
 @pytest.mark.parametrize("first", [True, False], ids=["at first sight", "later"])
-def test_a_damaged_conversation_is_listed_with_a_note(
+def test_damaged_conversation_is_listed_with_note(
     first: bool, file: str, damage: Callable[[Path], object], catalog_space: Space, catalog: Catalog
 ) -> None:
     """It hides no other, it is named, and what it still has counts."""
@@ -236,7 +238,7 @@ ODD: dict[str, Callable[[Path], object]] = {
 
 @pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
 @pytest.mark.timeout(5)
-def test_a_folder_without_a_session_is_known_by_its_markdown(
+def test_folder_without_session_is_listed_by_its_markdown(
     odd: Callable[[Path], object], catalog_space: Space, catalog: Catalog
 ) -> None:
     """Whatever else is in it: its heading is its title, and it has no status."""
@@ -253,7 +255,7 @@ def test_a_folder_without_a_session_is_known_by_its_markdown(
     "name", [b"a b", b"a.b~", b"~", b"..x", b".hidden", b"a\tb", b"a\nb", b"\xff\xfe", b"-p"]
 )
 @pytest.mark.parametrize("file", [".session/session.json", "plan.md"])
-def test_names_that_cannot_be_ids(
+def test_list_skips_folders_whose_names_are_not_valid_ids(
     name: bytes, file: str, catalog_space: Space, catalog: Catalog
 ) -> None:
     """Such a folder, and a file beside the folders, are passed over and hide nothing."""
@@ -268,14 +270,14 @@ def test_names_that_cannot_be_ids(
         assert list(listed(catalog, catalog_space.root)) == ["001-plan-good"]
 
 
-def test_a_link_to_itself_among_the_folders(catalog_space: Space, catalog: Catalog) -> None:
+def test_list_skips_link_to_itself(catalog_space: Space, catalog: Catalog) -> None:
     """It is no conversation, and hides none."""
     good = catalog_space.add("001-plan-good", "hello")
     (good.parent / "002-loop").symlink_to("002-loop")
     assert list(listed(catalog, catalog_space.root)) == ["001-plan-good"]
 
 
-def test_a_workspace_whose_path_is_no_text(tmp_path: Path, catalog: Catalog) -> None:
+def test_list_reads_workspace_whose_path_is_not_utf8(tmp_path: Path, catalog: Catalog) -> None:
     """A folder may have any name."""
     space = Space(Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff")))
     space.add("001-plan-good")
@@ -283,7 +285,7 @@ def test_a_workspace_whose_path_is_no_text(tmp_path: Path, catalog: Catalog) -> 
 
 
 @pytest.mark.parametrize("name", [".md", "..md", "...md", "conversations.md", ".workspace.md"])
-def test_a_command_file_opens_no_other_folder(
+def test_command_file_names_add_no_other_folder_to_list(
     name: str, catalog_space: Space, catalog: Catalog
 ) -> None:
     """Types name shelves; `..` and the usual shelf are none."""
@@ -297,7 +299,9 @@ def test_a_command_file_opens_no_other_folder(
     ]
 
 
-def test_texts_are_clean(catalog_space: Space, catalog: Catalog) -> None:
+def test_row_texts_contain_no_terminal_control_characters(
+    catalog_space: Space, catalog: Catalog
+) -> None:
     """Titles, summaries, tags and kinds have nothing that a terminal would obey."""
     nasty = "a\x1b[2J\x9b1m\u202e\u2028\n\t\x00\ud800b"
     fields = dict.fromkeys(("title", "context_summary", "conversation_type"), nasty)
@@ -312,7 +316,9 @@ def test_texts_are_clean(catalog_space: Space, catalog: Catalog) -> None:
     assert len(row.tags) == 1
 
 
-def test_hundreds_on_one_day(catalog_space: Space, catalog: Catalog) -> None:
+def test_list_finds_change_among_500_conversations_of_one_day(
+    catalog_space: Space, catalog: Catalog
+) -> None:
     """All are there, and one that changes is found."""
     folders = [catalog_space.add(f"{n:04}-plan-x", status="paused") for n in range(500)]
     assert len(settle(catalog, catalog_space)) == 500
@@ -341,7 +347,9 @@ with Catalog(path) as catalog:
 """
 
 
-def test_eight_at_once(catalog_space: Space, tmp_path: Path) -> None:
+def test_eight_processes_list_and_append_on_new_catalog(
+    catalog_space: Space, tmp_path: Path
+) -> None:
     """Four append and list, four only list, on a catalog that none has made yet: no error."""
     for number in range(4):
         catalog_space.add(f"00{number}-plan-x")
@@ -386,7 +394,7 @@ class Forbidden:
 
 
 @pytest.mark.parametrize("where", ["conversations", "conversations/2026-01-05", "one"])
-def test_what_nobody_may_look_into(
+def test_unreadable_folder_is_reported_and_its_rows_stay_listed(
     catalog_space: Space, catalog: Catalog, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
     """A workspace, a day or a conversation is named, and listed as it was; others are seen, and
@@ -409,7 +417,7 @@ def test_what_nobody_may_look_into(
     listed(catalog, catalog_space.root)
 
 
-def test_a_workspace_that_nobody_may_look_into(
+def test_unreadable_workspace_does_not_hide_other_workspaces(
     catalog_space: Space, catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It does not keep anybody from the others."""
@@ -420,3 +428,41 @@ def test_a_workspace_that_nobody_may_look_into(
     forbidden.path = str(other.root / "conversations")
     rows = catalog.list([str(other.root), str(catalog_space.root)])
     assert [row.id for row in rows] == ["001-plan-one"]
+
+
+@pytest.mark.parametrize("number", [errno.EMFILE, errno.EIO])
+def test_conversation_that_could_not_be_opened_is_named_and_read_again(
+    number: int,
+    catalog: Catalog,
+    catalog_space: Space,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The error is not stored as a fact about the conversation."""
+    folder = catalog_space.add("001-plan-x", "hello")
+    catalog_space.age()
+
+    def refuse(path: str) -> int:
+        raise OSError(number, os.strerror(number), path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("cortext.catalog.conversation_row_reader.open_file", refuse)
+        assert catalog.list([str(catalog_space.root)]) == []
+    assert [message for message in caplog.messages if str(folder) in message]
+    (row,) = catalog.list([str(catalog_space.root)])
+    assert (row.note, row.messages) == ("", 1)
+
+
+def test_conversation_added_in_same_clock_tick_as_previous_refresh_is_listed(
+    catalog: Catalog, catalog_space: Space, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The time of the day folder is the same before and after."""
+    first = catalog_space.add("001-plan-x", "hello")
+    now = os.stat(first.parent).st_mtime_ns
+    assert [row.id for row in catalog.list([str(catalog_space.root)])] == ["001-plan-x"]
+    catalog_space.add("002-plan-y", "hello")
+    os.utime(first.parent, ns=(now, now))
+    later = time.time_ns() + 2 * FRESH_NS
+    monkeypatch.setattr(time, "time_ns", lambda: later)
+    found = {row.id for row in catalog.list([str(catalog_space.root)])}
+    assert found == {"001-plan-x", "002-plan-y"}

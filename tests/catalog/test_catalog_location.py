@@ -33,7 +33,7 @@ def listed(space: Space) -> list[str]:
         return [row.id for row in catalog.list([str(space.root)])]
 
 
-def test_place(filled_space: Space, data_home: Path) -> None:
+def test_catalog_is_created_in_cache_folder(filled_space: Space, data_home: Path) -> None:
     """It is made in the cache folder, and nothing with the data."""
     assert listed(filled_space) == ["001-a"]
     assert Path(paths.catalog()) == data_home / "cache/cortext/catalog.sqlite3"
@@ -41,7 +41,7 @@ def test_place(filled_space: Space, data_home: Path) -> None:
     assert not (data_home / "cortext").exists()
 
 
-def test_former_is_removed(filled_space: Space) -> None:
+def test_catalog_of_earlier_version_is_removed_from_data_folder(filled_space: Space) -> None:
     """With the first use of the new one, and nothing beside it."""
     files = former()
     beside = files[0].with_name("workspaces")
@@ -51,7 +51,9 @@ def test_former_is_removed(filled_space: Space) -> None:
     assert beside.read_bytes() == b"/somewhere\n"
 
 
-def test_same_folder(filled_space: Space, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_catalog_stays_when_data_and_cache_share_one_folder(
+    filled_space: Space, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Whoever has data and cache in one folder has one catalog, which stays."""
     for name in ("XDG_DATA_HOME", "XDG_CACHE_HOME"):
         monkeypatch.setenv(name, str(tmp_path / "all"))
@@ -61,7 +63,7 @@ def test_same_folder(filled_space: Space, tmp_path: Path, monkeypatch: pytest.Mo
     assert Path(paths.catalog()).stat().st_ino == inode
 
 
-def test_former_that_cannot_be_removed(
+def test_old_catalog_in_read_only_folder_stays_without_warning(
     filled_space: Space, data_home: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It stays, and nobody is troubled with it."""

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from cortext import Session, SessionIndex, SessionStorage, SessionStorageError
-from cortext.catalog.document_table import SCHEMA_VERSION
+from cortext.catalog.documents.document_table import SCHEMA_VERSION
 
 Opener = Callable[[], SessionIndex]
 IDS = [f"s{number:02}" for number in range(25)]
@@ -54,7 +54,7 @@ def database(folder: Path) -> Path:
         b'{"version":1,"sessions":{}}', b'{"version":1,"sessions":{"ghost":{"id":"ghost"}}}',
     ],
 )  # fmt: skip
-def test_a_bad_export_is_written_anew(
+def test_bad_export_is_rewritten(
     folder: Path, content: bytes | None, storage: SessionStorage, open_index: Opener
 ) -> None:
     """index.json missing, empty, corrupt, of version 999 or foreign: rebuilt."""
@@ -65,7 +65,7 @@ def test_a_bad_export_is_written_anew(
     check_complete(storage, open_index())
 
 
-def test_an_old_export_put_back_is_stale(
+def test_old_export_put_back_does_not_restore_old_rows(
     folder: Path, storage: SessionStorage, open_index: Opener
 ) -> None:
     """A copy of index.json from before some changes does not bring them back."""
@@ -82,7 +82,7 @@ def test_an_old_export_put_back_is_stale(
     check_complete(storage, open_index())
 
 
-def test_an_old_database_put_back_is_stale(
+def test_old_database_put_back_does_not_restore_old_rows(
     folder: Path, storage: SessionStorage, open_index: Opener
 ) -> None:
     """A copy of the database from before some changes does not bring them back."""
@@ -96,7 +96,7 @@ def test_an_old_database_put_back_is_stale(
     check_complete(storage, open_index())
 
 
-def test_a_missing_side_folder_is_made_anew(
+def test_index_is_rebuilt_when_cortext_folder_is_missing(
     folder: Path, storage: SessionStorage, open_index: Opener
 ) -> None:
     """`rm -r .cortext` costs one rebuild."""
@@ -108,7 +108,7 @@ def test_a_missing_side_folder_is_made_anew(
 @pytest.mark.parametrize(
     "content", [None, b"", b"x", b"SQLite format 3\0", b"SQLite format 3\0" * 999, b"\0" * 8192]
 )
-def test_a_bad_database_is_made_anew(
+def test_bad_database_is_rebuilt(
     folder: Path,
     content: bytes | None,
     with_export: bool,
@@ -146,7 +146,7 @@ def header_bytes(data: bytes) -> Iterator[bytes]:
 
 
 @pytest.mark.parametrize("damage", [garbage_in_every_page, garbage_inside_pages, cut, header_bytes])
-def test_garbage_in_the_database_is_no_traceback(
+def test_list_is_complete_when_database_contains_garbage(
     folder: Path, open_index: Opener, damage: Callable[[bytes], Iterator[bytes]]
 ) -> None:
     """Wherever a database is damaged, a list is complete and raises nothing."""
@@ -167,7 +167,7 @@ def test_garbage_in_the_database_is_no_traceback(
     assert failed == []
 
 
-def test_a_database_of_a_later_release_is_made_anew(
+def test_database_of_later_release_is_rebuilt(
     folder: Path, storage: SessionStorage, open_index: Opener
 ) -> None:
     """Version 999, with tables of every kind that a later release may have: rebuilt."""
@@ -194,7 +194,7 @@ def test_a_database_of_a_later_release_is_made_anew(
         "DROP TABLE sessions; CREATE TABLE sessions (id TEXT)",
     ],
 )  # fmt: skip
-def test_rows_that_make_no_sense_are_made_anew(
+def test_database_with_invalid_rows_or_tables_is_rebuilt(
     folder: Path, script: str, storage: SessionStorage, open_index: Opener
 ) -> None:
     """A sound database with the wrong content of the right version: rebuilt."""
@@ -205,7 +205,7 @@ def test_rows_that_make_no_sense_are_made_anew(
     check_complete(storage, open_index())
 
 
-def test_damage_while_it_is_open_is_repaired(
+def test_open_index_is_rebuilt_when_database_is_damaged(
     folder: Path, open_index: Opener, caplog: pytest.LogCaptureFixture
 ) -> None:
     """An index that is damaged under our hands is rebuilt, and the log says so."""
@@ -219,7 +219,7 @@ def test_damage_while_it_is_open_is_repaired(
     assert "rebuilt" in caplog.text
 
 
-def test_a_vanished_database_does_not_stop_an_open_index(
+def test_open_index_still_works_when_database_is_deleted(
     folder: Path, storage: SessionStorage, open_index: Opener
 ) -> None:
     """`rm -r .cortext` while an index is open: it goes on, and the next one has everything."""
@@ -233,7 +233,7 @@ def test_a_vanished_database_does_not_stop_an_open_index(
     assert open_index().count() == len(IDS) + 1
 
 
-def test_a_callers_mistake_does_not_throw_the_index_away(
+def test_wrong_argument_type_does_not_rebuild_index(
     folder: Path, open_index: Opener, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A wrong type is the caller's error and no damage: nothing is rebuilt."""
@@ -245,7 +245,7 @@ def test_a_callers_mistake_does_not_throw_the_index_away(
     assert "rebuilt" not in caplog.text
 
 
-def test_a_database_that_cannot_be_replaced_is_a_storage_error(
+def test_read_only_database_raises_storage_error_and_still_lists(
     storage: SessionStorage, open_index: Opener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where nothing can be written, a change is an error of ours, and a list still works."""

@@ -49,7 +49,7 @@ def folder(tmp_path: Path) -> Folder:
     return made
 
 
-def test_a_list_waits_also_where_nothing_is_to_be_written(folder: Folder) -> None:
+def test_log_list_waits_for_writer_when_nothing_changed(folder: Folder) -> None:
     """The folder's time is another, and no session is: the index is used, and stays."""
     folder.list()
     other = folder.path / "other"
@@ -60,7 +60,7 @@ def test_a_list_waits_also_where_nothing_is_to_be_written(folder: Folder) -> Non
         assert not catalog._database.is_in_memory
 
 
-def test_a_list_of_the_tools_waits(homes: Homes, tmp_path: Path) -> None:
+def test_tool_list_waits_for_writer_when_transcript_is_recent(homes: Homes, tmp_path: Path) -> None:
     """While a transcript is so young that it is looked at again, and nothing is new in it."""
     path, soon = tmp_path / "catalog.sqlite3", time.time() + 60
     os.utime(homes.transcript("claude"), (soon, soon))
@@ -73,7 +73,9 @@ def test_a_list_of_the_tools_waits(homes: Homes, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("patience", [10_000, 50])
-def test_a_purge_of_logs(folder: Folder, patience: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_purge_removes_log_text_while_other_process_writes(
+    folder: Folder, patience: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Whether or not it can wait so long, nothing is left of what is gone."""
     monkeypatch.setattr(database, "_BUSY_MS", patience)
     reader = folder.catalog()
@@ -86,7 +88,7 @@ def test_a_purge_of_logs(folder: Folder, patience: int, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("patience", [10_000, 50])
-def test_a_purge_of_the_catalog(
+def test_purge_removes_tool_session_text_while_other_process_writes(
     homes: Homes, tmp_path: Path, patience: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The same of a tool's session."""

@@ -12,7 +12,7 @@ import pytest
 from cortext import SessionStorageError
 from cortext.catalog import log_row_reader
 from cortext.catalog.catalog import Catalog
-from cortext.durability.lifetime_lock import LiveMark
+from cortext.durability.open_session_mark import LiveMark
 from tests.catalog.spawn_folder import HOUR, WHEN, Folder, head, turn
 
 
@@ -32,7 +32,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
     return seen
 
 
-def test_nothing_is_listed_where_there_is_nothing(tmp_path: Path) -> None:
+def test_missing_or_empty_folder_lists_no_rows_and_creates_nothing(tmp_path: Path) -> None:
     """No folder, or an empty one: no rows, and nothing is made."""
     with Catalog(str(tmp_path / "catalog.sqlite3")) as catalog:
         assert catalog.log_sessions(str(tmp_path / "none")) == []
@@ -40,7 +40,7 @@ def test_nothing_is_listed_where_there_is_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_row_says_what_the_file_says(spawn_folder: Folder) -> None:
+def test_row_contains_facts_of_session_file(spawn_folder: Folder) -> None:
     """Agent, status, turns, times, title and where it was had."""
     spawn_folder.add(
         "one",
@@ -62,13 +62,15 @@ def test_a_row_says_what_the_file_says(spawn_folder: Folder) -> None:
     assert row.last_active - row.created_at == 180 * 1_000_000
 
 
-def test_a_folder_with_a_sign_that_no_name_has(spawn_folder: Folder) -> None:
+def test_nul_in_working_dir_is_shown_as_replacement_character(spawn_folder: Folder) -> None:
     """It is shown as no folder that there is, and the same every time."""
     spawn_folder.add("one", turn("x"), working_dir="/my\0proj")
     assert [spawn_folder.list()["one"].working_dir for _ in range(3)] == ["/my\ufffdproj"] * 3
 
 
-def test_a_time_that_no_database_has(spawn_folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_list_accepts_file_times_larger_than_63_bits(
+    spawn_folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Some file systems have times, and numbers of files, that are larger than 63 bits."""
     spawn_folder.add("one", turn("x"))
     right = spawn_folder.list()
@@ -82,7 +84,7 @@ def test_a_time_that_no_database_has(spawn_folder: Folder, monkeypatch: pytest.M
     assert spawn_folder.list() == right
 
 
-def test_the_latest_by_its_last_turn_comes_first(spawn_folder: Folder) -> None:
+def test_list_sorts_by_last_turn_latest_first(spawn_folder: Folder) -> None:
     """Not by the beginning, nor by the file's time."""
     for number, id in enumerate(("early", "late", "middle")):
         at = WHEN + timedelta(days=(1, 3, 2)[number])
@@ -93,7 +95,7 @@ def test_the_latest_by_its_last_turn_comes_first(spawn_folder: Folder) -> None:
     assert list(spawn_folder.list()) == ["late", "new", "middle", "early"]
 
 
-def test_texts_cannot_move_the_cursor(spawn_folder: Folder) -> None:
+def test_row_texts_contain_no_terminal_escapes(spawn_folder: Folder) -> None:
     """Nor break a row: what is hidden is shown as such."""
     spawn_folder.add(
         "one", agent="a\x1b[2Jb\n\x1e\x1fc", title="t\x1b]0;x\x07\n\td", working_dir="/\udcff"
@@ -107,7 +109,7 @@ def test_texts_cannot_move_the_cursor(spawn_folder: Folder) -> None:
 
 
 @pytest.mark.parametrize("how", ["append", "replace", "write"])
-def test_a_changed_file_is_read(how: str, spawn_folder: Folder) -> None:
+def test_changed_file_is_read_again(how: str, spawn_folder: Folder) -> None:
     """Lines that were added, another file in its place, another text in the same file."""
     path = spawn_folder.add("one", turn("first"))
     spawn_folder.add("two", turn("other"))
@@ -126,7 +128,7 @@ def test_a_changed_file_is_read(how: str, spawn_folder: Folder) -> None:
     assert rows == spawn_folder.anew()
 
 
-def test_what_did_not_change_is_not_read(
+def test_unchanged_files_are_not_read_again(
     spawn_folder: Folder, reads: list[tuple[int, int]]
 ) -> None:
     """A second list reads no file."""
@@ -139,7 +141,7 @@ def test_what_did_not_change_is_not_read(
     assert reads == []
 
 
-def test_of_a_file_that_grew_the_new_end_is_read(
+def test_only_new_end_of_grown_file_is_read(
     spawn_folder: Folder, reads: list[tuple[int, int]]
 ) -> None:
     """Line 1, a few bytes to know it again, and what is new: not the rest."""
@@ -156,7 +158,7 @@ def test_of_a_file_that_grew_the_new_end_is_read(
 
 
 @pytest.mark.parametrize("more", [0, 1])
-def test_another_head_before_the_same_turns(
+def test_new_head_before_same_turns_decodes_only_new_turns(
     more: int, spawn_folder: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As when a session is reopened: its turns are known again and not decoded, but for new
@@ -185,7 +187,7 @@ def test_another_head_before_the_same_turns(
     assert spawn_folder.list() == spawn_folder.anew()
 
 
-def test_a_turn_that_was_broken_in_another_file_is_found(spawn_folder: Folder) -> None:
+def test_broken_turn_in_replaced_file_of_same_size_is_noted(spawn_folder: Folder) -> None:
     """Also if nothing else tells: the same size, the same end."""
     path = spawn_folder.add("one", *(turn(f"{n}") for n in range(100)), title="x")
     assert spawn_folder.list()["one"].note == ""
@@ -193,7 +195,7 @@ def test_a_turn_that_was_broken_in_another_file_is_found(spawn_folder: Folder) -
     assert "line 52" in spawn_folder.list()["one"].note
 
 
-def test_one_line_may_be_longer_than_a_block(spawn_folder: Folder) -> None:
+def test_line_longer_than_block_counts_as_one_message(spawn_folder: Folder) -> None:
     """And is counted as one."""
     spawn_folder.add("one", turn("x" * 3_000_000), turn("y"), title="t" * 100_000)
     row = spawn_folder.list()["one"]
@@ -201,7 +203,7 @@ def test_one_line_may_be_longer_than_a_block(spawn_folder: Folder) -> None:
 
 
 @pytest.mark.parametrize("line", [1, 3])
-def test_a_file_larger_than_memory_is_listed(
+def test_file_larger_than_memory_is_listed_as_damaged(
     line: int, spawn_folder: Folder, reads: list[tuple[int, int]]
 ) -> None:
     """As damaged: of a line without an end no more is read than a turn can have."""
@@ -214,7 +216,7 @@ def test_a_file_larger_than_memory_is_listed(
     assert sum(end - start for start, end in reads) < 200_000_000
 
 
-def test_a_folder_that_is_none_is_an_error(tmp_path: Path) -> None:
+def test_file_in_place_of_session_folder_raises_storage_error(tmp_path: Path) -> None:
     """With a sentence that names it."""
     path = tmp_path / "sessions"
     path.write_bytes(b"")
@@ -237,7 +239,7 @@ def test_a_folder_that_is_none_is_an_error(tmp_path: Path) -> None:
         (b"[1]\n", "line 1", 0),
     ],
 )
-def test_a_damaged_session_is_listed_with_a_note(
+def test_damaged_session_is_listed_with_note_naming_line(
     data: bytes, line: str, turns: int, spawn_folder: Folder
 ) -> None:
     """Which line it is; the others are listed as ever."""
@@ -250,7 +252,7 @@ def test_a_damaged_session_is_listed_with_a_note(
         assert (rows["good"].note, rows["good"].messages) == ("", 1)
 
 
-def test_damage_that_is_mended_is_forgotten(spawn_folder: Folder) -> None:
+def test_note_disappears_when_damaged_file_is_repaired(spawn_folder: Folder) -> None:
     """In place, so that only the file's time and size tell."""
     path = spawn_folder.add("one", turn("a"), b"{broken\n")
     assert spawn_folder.list()["one"].is_damaged
@@ -261,7 +263,7 @@ def test_damage_that_is_mended_is_forgotten(spawn_folder: Folder) -> None:
 
 
 @pytest.mark.parametrize("cut", range(1, 130, 7))
-def test_a_torn_last_line_is_no_damage(cut: int, spawn_folder: Folder) -> None:
+def test_torn_last_line_is_not_reported_as_damage(cut: int, spawn_folder: Folder) -> None:
     """Whole lines are counted, and what is there later is counted then."""
     last = turn("b", at=WHEN + timedelta(hours=1))
     path = spawn_folder.add("one", turn("a"), last[:-cut])
@@ -273,7 +275,9 @@ def test_a_torn_last_line_is_no_damage(cut: int, spawn_folder: Folder) -> None:
     assert (row.note, row.messages, row.active_at) == ("", 2, WHEN + timedelta(hours=1))
 
 
-def test_what_cannot_be_opened_is_listed(spawn_folder: Folder, tmp_path: Path) -> None:
+def test_pipes_and_dangling_links_are_listed_with_note(
+    spawn_folder: Folder, tmp_path: Path
+) -> None:
     """A pipe, and a link to nothing; a folder is no session, nor is what has no name for one."""
     os.mkfifo(spawn_folder.path / "pipe.jsonl")
     (spawn_folder.path / "link.jsonl").symlink_to(tmp_path / "nowhere")
@@ -284,12 +288,12 @@ def test_what_cannot_be_opened_is_listed(spawn_folder: Folder, tmp_path: Path) -
     rows = spawn_folder.list()
     assert set(rows) == {"pipe", "link"}
     assert "regular file" in rows["pipe"].note
-    assert "link to nothing" in rows["link"].note
+    assert "link to a file that does not exist" in rows["link"].note
     (tmp_path / "nowhere").write_bytes(head("link") + turn("x"))
     assert spawn_folder.list()["link"].messages == 1
 
 
-def test_active_is_what_somebody_has_open(spawn_folder: Folder) -> None:
+def test_active_session_is_listed_as_interrupted_when_not_open(spawn_folder: Folder) -> None:
     """What is active on disk and open nowhere was interrupted."""
     spawn_folder.add("one", status="active")
     spawn_folder.add("two", status="active")
@@ -303,7 +307,7 @@ def test_active_is_what_somebody_has_open(spawn_folder: Folder) -> None:
     assert spawn_folder.list()["one"].status == "interrupted"
 
 
-def test_what_is_gone_is_not_listed(spawn_folder: Folder) -> None:
+def test_removed_session_is_not_listed_until_restored(spawn_folder: Folder) -> None:
     """And comes back as it was."""
     path = spawn_folder.add("one", turn("x"))
     spawn_folder.add("two")
@@ -314,7 +318,7 @@ def test_what_is_gone_is_not_listed(spawn_folder: Folder) -> None:
     assert spawn_folder.list() == before
 
 
-def test_purged_words_are_nowhere(spawn_folder: Folder) -> None:
+def test_purge_removes_deleted_text_from_database_files(spawn_folder: Folder) -> None:
     """Not even in the pages of the database that are not used any more."""
     path = spawn_folder.add("one", title="xyzzy")
     spawn_folder.add("two")
@@ -328,7 +332,7 @@ def test_purged_words_are_nowhere(spawn_folder: Folder) -> None:
     assert set(spawn_folder.list()) == {"two"}
 
 
-def test_a_file_written_just_now_is_looked_at_again(spawn_folder: Folder) -> None:
+def test_recent_file_is_read_again_despite_same_size_and_time(spawn_folder: Folder) -> None:
     """Even if it is written again with the same size and time."""
     path = spawn_folder.path / "one.jsonl"
     path.write_bytes(head("one", title="old"))
@@ -339,7 +343,7 @@ def test_a_file_written_just_now_is_looked_at_again(spawn_folder: Folder) -> Non
     assert spawn_folder.list()["one"].title == "new"
 
 
-def test_files_from_the_future_are_listed(spawn_folder: Folder) -> None:
+def test_file_with_future_time_is_listed_and_followed(spawn_folder: Folder) -> None:
     """And followed."""
     path = spawn_folder.add("one", turn("x", at=datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)))
     later = time.time_ns() + 1000 * HOUR
@@ -351,7 +355,7 @@ def test_files_from_the_future_are_listed(spawn_folder: Folder) -> None:
     assert spawn_folder.list()["one"].messages == 2
 
 
-def test_index_of_an_older_version_is_removed_from_the_folder(spawn_folder: Folder) -> None:
+def test_index_of_older_version_is_removed_from_folder(spawn_folder: Folder) -> None:
     side = spawn_folder.path / ".cortext"
     side.mkdir()
     former = [side / f"spawned.sqlite3{suffix}" for suffix in ("", "-wal", "-lock")]

@@ -40,7 +40,7 @@ def spoil(database: Path, how: str) -> None:
     ["garbage", "deleted", "empty", "cut", "a folder", "from the future", "other tables",
      "other values"],
 )  # fmt: skip
-def test_whatever_is_wrong_with_the_database(how: str, spawn_folder: Folder) -> None:
+def test_list_is_right_whatever_damage_database_has(how: str, spawn_folder: Folder) -> None:
     """The list is right, this time and the next."""
     for number in range(30):
         spawn_folder.add(f"s{number}", *(turn("x" * n) for n in range(number)))
@@ -54,7 +54,7 @@ def test_whatever_is_wrong_with_the_database(how: str, spawn_folder: Folder) -> 
 
 
 @pytest.mark.parametrize("known", [True, False])
-def test_where_nothing_can_be_written(known: bool, spawn_folder: Folder) -> None:
+def test_list_is_right_in_read_only_folder(known: bool, spawn_folder: Folder) -> None:
     """The list is right all the same, with a catalog that is there and with none."""
     spawn_folder.add("one", turn("x"))
     if known:
@@ -65,7 +65,7 @@ def test_where_nothing_can_be_written(known: bool, spawn_folder: Folder) -> None
     assert spawn_folder.database.exists() == known
 
 
-def test_the_database_is_for_its_owner(spawn_folder: Folder) -> None:
+def test_database_is_readable_only_by_owner(spawn_folder: Folder) -> None:
     """As the sessions are."""
     spawn_folder.add("one")
     old = os.umask(0)
@@ -97,7 +97,7 @@ for n in itertools.count():
 
 
 @pytest.mark.parametrize("times", [200, pytest.param(10_000, marks=pytest.mark.slow)])
-def test_a_reader_lists_while_a_writer_writes(spawn_folder: Folder, times: int) -> None:
+def test_list_is_complete_while_writer_appends(spawn_folder: Folder, times: int) -> None:
     """Again and again: nobody sees an error, damage, or fewer turns than before."""
     writer = subprocess.Popen(
         [sys.executable, "-c", WRITER, str(spawn_folder.path)],
@@ -121,7 +121,7 @@ def test_a_reader_lists_while_a_writer_writes(spawn_folder: Folder, times: int) 
     assert spawn_folder.list() == spawn_folder.anew()
 
 
-def test_several_read_a_damaged_index_at_once(spawn_folder: Folder) -> None:
+def test_parallel_readers_of_damaged_index_get_whole_list(spawn_folder: Folder) -> None:
     """Each gets the whole list."""
     for number in range(50):
         spawn_folder.add(f"s{number}", turn("x"))

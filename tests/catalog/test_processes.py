@@ -98,7 +98,7 @@ def rows(storage: SessionStorage) -> Sequence[str]:
     return found
 
 
-def test_two_processes_that_create_twenty_each(storage: SessionStorage) -> None:
+def test_two_processes_index_all_40_created_sessions(storage: SessionStorage) -> None:
     """Two processes x 20 creates: 40 in the index, in the export and in a fresh list."""
     together(CREATE, storage.storage_dir, 20, 2)
     assert list(rows(storage)) == storage.list_session_ids()
@@ -109,7 +109,7 @@ def test_two_processes_that_create_twenty_each(storage: SessionStorage) -> None:
     assert (storage.storage_dir / "index.json").read_bytes().count(b'"id":') == 40
 
 
-def test_eight_writers_keep_every_row(storage: SessionStorage) -> None:
+def test_eight_writing_processes_keep_every_row(storage: SessionStorage) -> None:
     """Eight processes x 25 rows, with exports and lists between: all 200 rows, no error."""
     together(INDEX, storage.storage_dir, 25, 8)
     expected = sorted(f"p{name}-{number:03}" for name in range(8) for number in range(25))
@@ -120,7 +120,7 @@ def test_eight_writers_keep_every_row(storage: SessionStorage) -> None:
     index.close()
 
 
-def test_eight_openers_of_a_damaged_index(storage: SessionStorage) -> None:
+def test_eight_processes_repair_damaged_index_without_loss(storage: SessionStorage) -> None:
     """Eight processes that find the index damaged repair it without losing a session."""
     for number in range(20):
         storage.save(Session(f"old-{number:03}"))
@@ -133,7 +133,9 @@ def test_eight_openers_of_a_damaged_index(storage: SessionStorage) -> None:
 
 
 @pytest.mark.parametrize("before", [b"garbage" * 2000, b"", None])
-def test_openers_of_a_database_that_has_to_be_made(tmp_path: Path, before: bytes | None) -> None:
+def test_twelve_processes_create_database_and_keep_every_row(
+    tmp_path: Path, before: bytes | None
+) -> None:
     """Of twelve processes one makes it, and what any of them wrote is there."""
     for number in range(3):
         path = tmp_path / f"{number}.sqlite3"
@@ -146,7 +148,7 @@ def test_openers_of_a_database_that_has_to_be_made(tmp_path: Path, before: bytes
 
 
 @pytest.mark.needs("strace", "to see what waits for the disk")
-def test_no_process_waits_for_a_slow_disk_while_another_makes_the_database(tmp_path: Path) -> None:
+def test_database_creation_does_not_sync_to_disk(tmp_path: Path) -> None:
     """The maker has the lock; on a busy disk its syncs took longer than the others wait."""
     syncs = tmp_path / "syncs"
     words = ["strace", "-f", "-qq", "-o", str(syncs), "-e", "trace=fsync,fdatasync"]
@@ -157,7 +159,7 @@ def test_no_process_waits_for_a_slow_disk_while_another_makes_the_database(tmp_p
     assert "sync(" not in syncs.read_text(encoding="utf-8")
 
 
-def test_a_list_loads_nothing_heavy(storage: SessionStorage) -> None:
+def test_list_loads_no_heavy_modules(storage: SessionStorage) -> None:
     """Listing loads no asyncio, no terminal library and no network."""
     storage.save(Session("a"))
     done = subprocess.run(
@@ -169,7 +171,7 @@ def test_a_list_loads_nothing_heavy(storage: SessionStorage) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_a_forked_child_has_a_connection_of_its_own(storage: SessionStorage) -> None:
+def test_forked_child_and_parent_share_index_object(storage: SessionStorage) -> None:
     """Parent and forked child use one index object, and both find everything."""
     index = SessionIndex(storage)
     index.add(Session("before"))
@@ -187,7 +189,7 @@ def test_a_forked_child_has_a_connection_of_its_own(storage: SessionStorage) -> 
     index.close()
 
 
-def test_many_make_one_database_at_once(tmp_path: Path) -> None:
+def test_sixteen_threads_create_one_database_without_lock_error(tmp_path: Path) -> None:
     """Sixteen that find no database make one, a hundred times: nobody is told that it is locked."""
     for number in range(100):
         path = str(tmp_path / f"{number}.sqlite3")
@@ -201,7 +203,7 @@ def test_many_make_one_database_at_once(tmp_path: Path) -> None:
             one.close()
 
 
-def test_closing_an_old_connection_keeps_what_was_written_since(tmp_path: Path) -> None:
+def test_close_of_old_connection_keeps_later_writes(tmp_path: Path) -> None:
     """SQLite removes a write-ahead log by its name, but not that of a file which took its place."""
     path = str(tmp_path / "catalog.sqlite3")
     old = Database(path, schema="CREATE TABLE t (x)", version=7, name="it")

@@ -3,8 +3,7 @@ import pytest
 from cortext.catalog.row import (
     BoundSession,
     ConversationRow,
-    NotOursError,
-    ReadPosition,
+    NotInWorkspaceError,
     decode_rows,
     encode_row,
 )
@@ -25,7 +24,6 @@ def test_encoded_row_keeps_every_field() -> None:
     row = conversation(
         tags=("a", "b\nc"),
         bindings=(BoundSession("claude", "1:2"),),
-        position=ReadPosition(size=3, messages=2),
     )
     assert decode_rows([encode_row(row)]) == [row]
 
@@ -41,8 +39,8 @@ def test_foreign_data_is_not_decoded_as_row(data: bytes) -> None:
         decode_rows([data])
 
 
-def test_session_of_a_tool_has_no_place_in_a_workspace() -> None:
+def test_tool_session_row_has_no_workspace_place() -> None:
     row = conversation(workspace="", tool="claude", working_dir="/x")
     assert row.folder == "/x"
-    with pytest.raises(NotOursError):
+    with pytest.raises(NotInWorkspaceError):
         _ = row.place

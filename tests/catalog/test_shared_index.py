@@ -14,7 +14,7 @@ def exported(folder: Path) -> list[str]:
     return sorted(json.loads((folder / "index.json").read_text(encoding="utf-8"))["sessions"])
 
 
-def test_the_last_export_has_everything(tmp_path: Path) -> None:
+def test_last_export_lists_sessions_of_all_managers(tmp_path: Path) -> None:
     """Two managers that close one after the other: `index.json` lists both sessions."""
     managers = [SessionManager(tmp_path, auto_save_interval=0) for _ in range(2)]
     ids = [manager.create().id for manager in managers]
@@ -23,7 +23,7 @@ def test_the_last_export_has_everything(tmp_path: Path) -> None:
     assert exported(tmp_path) == sorted(ids)
 
 
-def test_a_rebuild_is_seen_by_those_who_have_it_open(tmp_path: Path) -> None:
+def test_rebuild_is_seen_by_managers_with_open_index(tmp_path: Path) -> None:
     """One table for all, before and after."""
     one, two = (SessionManager(tmp_path, auto_save_interval=0) for _ in range(2))
     first = one.create()
@@ -33,11 +33,11 @@ def test_a_rebuild_is_seen_by_those_who_have_it_open(tmp_path: Path) -> None:
     assert {s.id for s in two.list_sessions()} == {first.id, second.id}
 
 
-def test_a_large_folder_is_trusted_after_an_export(
+def test_large_folder_is_not_scanned_after_export_until_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The next one who opens it compares nothing; a change by others is seen all the same."""
-    monkeypatch.setattr("cortext.catalog.document_index._LARGE", 3)
+    monkeypatch.setattr("cortext.catalog.documents.document_index._LARGE", 3)
     storage = SessionStorage(tmp_path)
     for id in "abcd":
         storage.save(Session(id))
@@ -53,7 +53,7 @@ def test_a_large_folder_is_trusted_after_an_export(
 
 
 @pytest.mark.parametrize("indexed", [True, False])
-def test_a_folder_that_cannot_be_written_is_listed(indexed: bool, tmp_path: Path) -> None:
+def test_read_only_folder_is_listed_from_files(indexed: bool, tmp_path: Path) -> None:
     """From the files, in memory; nothing is written and nothing fails."""
     folder = tmp_path / "sessions"
     storage = SessionStorage(folder)

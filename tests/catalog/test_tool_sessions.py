@@ -19,7 +19,7 @@ from cortext.catalog.row import ConversationRow
 from cortext.errors import CortextError, SessionNotFoundError
 from cortext.features.listing.conversation_list import ConversationList, ListFilter
 from cortext.features.listing.session_of_row import read, read_all
-from cortext.features.search.find_conversation import find_conversation
+from cortext.features.search.name_or_text_lookup import find_conversation
 from cortext.stores.folder import FolderStore
 from cortext.tools import transcript_folders
 from tests.catalog.spaces import Space
@@ -56,7 +56,7 @@ def lengthen(homes: Homes, tool: str) -> None:
         file.write(b'{"type":"nobody knows this"}\n')
 
 
-def test_every_tool_is_listed(homes: Homes) -> None:
+def test_sessions_of_every_tool_are_listed_with_their_facts(homes: Homes) -> None:
     """What each tool wrote is there, with its folder, its title and its time."""
     rows = once()
     assert set(rows) == ALL
@@ -73,7 +73,7 @@ def test_every_tool_is_listed(homes: Homes) -> None:
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_a_row_is_read(homes: Homes, tool: str) -> None:
+def test_session_of_row_is_read_word_for_word(homes: Homes, tool: str) -> None:
     """Word for word, with nothing wrong."""
     id, words = said(tool)
     row = once()[tool, id]
@@ -82,7 +82,7 @@ def test_a_row_is_read(homes: Homes, tool: str) -> None:
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_the_archive_stands_in(homes: Homes, tool: str) -> None:
+def test_session_deleted_by_tool_is_listed_from_archive(homes: Homes, tool: str) -> None:
     """What a tool deleted is listed from our copy as it was, with a catalog and without one."""
     if tool == "opencode":
         _sync()
@@ -113,7 +113,7 @@ def _sync() -> None:
     sync()
 
 
-def test_one_that_is_in_both_is_listed_once(homes: Homes) -> None:
+def test_archived_session_is_listed_once_from_tool_copy(homes: Homes) -> None:
     """The tool's own copy wins."""
     for tool in ("claude", "codex", "gemini"):
         pack(homes, tool)
@@ -123,7 +123,7 @@ def test_one_that_is_in_both_is_listed_once(homes: Homes) -> None:
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_only_what_changed_is_looked_at(
+def test_refresh_reads_only_changed_session(
     homes: Homes, tool: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A second list glances at nothing; after a change, at that one alone."""
@@ -149,7 +149,7 @@ def test_only_what_changed_is_looked_at(
         assert listed(catalog) == once()
 
 
-def test_patience_ends(homes: Homes) -> None:
+def test_refresh_out_of_time_counts_unread_sessions(homes: Homes) -> None:
     """What there was no time for is counted, and read by the next list."""
     with Catalog.at_home() as catalog:
         first = catalog.tool_sessions(patience=0)
@@ -193,7 +193,9 @@ def _loop(path: Path) -> None:
 
 @pytest.mark.parametrize("harm", [_zeros, _holes, _folder, _nothing, _noise, _torn, _loop])
 @pytest.mark.parametrize("tool", TOOLS)
-def test_a_list_survives_any_file(homes: Homes, tool: str, harm: Callable[[Path], None]) -> None:
+def test_damaged_transcript_hides_no_other_session(
+    homes: Homes, tool: str, harm: Callable[[Path], None]
+) -> None:
     """One bad file hides nothing else, and what is left of it is read."""
     path = homes.transcript(tool)
     harm(path)
@@ -214,7 +216,7 @@ def test_a_list_survives_any_file(homes: Homes, tool: str, harm: Callable[[Path]
 
 
 @pytest.mark.parametrize("tool", ["claude", "codex"])
-def test_one_that_cannot_be_read_is_named(homes: Homes, tool: str) -> None:
+def test_unreadable_transcript_is_listed_with_note(homes: Homes, tool: str) -> None:
     """It stays in the list, which says what is wrong with it."""
     _zeros(homes.transcript(tool))
     row = once()[tool, said(tool)[0]]
@@ -222,7 +224,7 @@ def test_one_that_cannot_be_read_is_named(homes: Homes, tool: str) -> None:
     assert str(homes.transcript(tool)) in row.note
 
 
-def test_a_good_copy_is_better_than_a_damaged_file(homes: Homes) -> None:
+def test_archive_copy_is_listed_instead_of_damaged_transcript(homes: Homes) -> None:
     """Where the tool's own cannot be read at all, the archive's is listed and read."""
     pack(homes, "claude")
     id, words = said("claude")
@@ -232,7 +234,9 @@ def test_a_good_copy_is_better_than_a_damaged_file(homes: Homes) -> None:
     assert spoken(row) == words
 
 
-def test_an_unreadable_folder(homes: Homes, caplog: pytest.LogCaptureFixture) -> None:
+def test_unreadable_folder_is_logged_and_hides_no_session(
+    homes: Homes, caplog: pytest.LogCaptureFixture
+) -> None:
     """A folder that cannot be listed is named in the log, and the rest is there."""
     if os.getuid() == 0:
         loop = homes.own["claude"] / "projects/loop"
@@ -242,10 +246,10 @@ def test_an_unreadable_folder(homes: Homes, caplog: pytest.LogCaptureFixture) ->
         closed.mkdir(mode=0)
     with caplog.at_level(logging.WARNING):
         assert set(once()) == ALL
-    assert "is passed over" in caplog.text
+    assert "skipped " in caplog.text
 
 
-def test_sub_agents_are_no_rows(homes: Homes) -> None:
+def test_sub_agents_of_claude_are_not_listed_as_rows(homes: Homes) -> None:
     """Their transcripts are not listed, and are found with those that they worked for."""
     id, _ = said("claude")
     path = homes.transcript("claude")
@@ -261,7 +265,7 @@ def test_sub_agents_are_no_rows(homes: Homes) -> None:
     assert len(read_all(rows["claude", id]).side) == 2
 
 
-def test_sub_agents_of_codex_are_no_rows(homes: Homes) -> None:
+def test_sub_agents_of_codex_are_not_listed_as_rows(homes: Homes) -> None:
     """They stand among the others, and their first line says whose they are."""
     path = homes.transcript("codex")
     id, other = said("codex")[0], "01a1e1f7-ffff-79a1-814a-63755b257205"
@@ -274,7 +278,7 @@ def test_sub_agents_of_codex_are_no_rows(homes: Homes) -> None:
     assert set(once()) == ALL
 
 
-def test_what_a_conversation_holds_is_not_listed_again(homes: Homes, tmp_path: Path) -> None:
+def test_bound_session_is_not_listed_beside_its_conversation(homes: Homes, tmp_path: Path) -> None:
     """Not where the conversation is, and not elsewhere, until it is deleted."""
     space = Space(tmp_path / "space")
     id, _ = said("claude")
@@ -290,7 +294,9 @@ def test_what_a_conversation_holds_is_not_listed_again(homes: Homes, tmp_path: P
         assert ("claude", id) in listed(catalog)
 
 
-def test_here_and_everywhere(homes: Homes, tmp_path: Path) -> None:
+def test_workspace_list_contains_only_sessions_below_its_folder(
+    homes: Homes, tmp_path: Path
+) -> None:
     """A workspace's list has the sessions that were had in its folder or below it."""
     here = Space(tmp_path / "space").root
     there = Space(tmp_path / "space 2").root
@@ -300,7 +306,9 @@ def test_here_and_everywhere(homes: Homes, tmp_path: Path) -> None:
     assert len(ConversationList(str(there), everywhere=True).list().rows) == len(ALL)
 
 
-def test_outside_a_workspace(homes: Homes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_list_outside_workspace_contains_sessions_of_current_folder(
+    homes: Homes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The sessions of the folder that one is in."""
     from cortext import paths
 
@@ -312,7 +320,7 @@ def test_outside_a_workspace(homes: Homes, tmp_path: Path, monkeypatch: pytest.M
         assert len(ConversationList(paths.workspace_root()).list().rows) == count
 
 
-def test_filters(homes: Homes, tmp_path: Path) -> None:
+def test_list_filters_apply_to_tool_sessions(homes: Homes, tmp_path: Path) -> None:
     """Tool, type, status, time and words choose among sessions as well."""
     root = Space(tmp_path / "space").root
     move_project(homes, root)
@@ -331,7 +339,7 @@ def test_filters(homes: Homes, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_tiers(homes: Homes, tool: str) -> None:
+def test_session_is_found_by_id_id_prefix_and_title(homes: Homes, tool: str) -> None:
     """A session is found by its id, by the beginning of it, and by words of its title."""
     rows = list(once().values())
     id, _ = said(tool)
@@ -348,7 +356,7 @@ def test_tiers(homes: Homes, tool: str) -> None:
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_words_that_were_said(homes: Homes, tmp_path: Path, tool: str) -> None:
+def test_session_is_found_by_words_of_its_messages(homes: Homes, tmp_path: Path, tool: str) -> None:
     """They find a session when nothing is called so, and `searched` says how many were looked
     through."""
     root = Space(tmp_path / "space").root
@@ -361,28 +369,26 @@ def test_words_that_were_said(homes: Homes, tmp_path: Path, tool: str) -> None:
     assert find_conversation(conversations, "nobody said this", wanted).rows == []
 
 
-def test_words_said_in_a_workspace(tmp_path: Path) -> None:
-    """Conversations of workspaces are looked through as well; one message with all the words is
-    better than several."""
+def test_lookup_by_text_prefers_one_message_that_contains_all_words(tmp_path: Path) -> None:
     space = Space(tmp_path / "space")
     space.add("001-plan-a", "the quick fox", "and a lazy dog")
     space.add("002-plan-b", "the quick dog")
     conversations = ConversationList(str(space.root))
-    assert [row.id for row in find_conversation(conversations, "quick dog").rows] == ["002-plan-b"]
+    found = find_conversation(conversations, "quick dog").rows
+    assert [row.id for row in found] == ["002-plan-b", "001-plan-a"]
     assert [row.id for row in find_conversation(conversations, "lazy FOX").rows] == ["001-plan-a"]
     assert [row.id for row in conversations.find("lazy fox")] == []
 
 
-def test_words_that_a_tool_printed(tmp_path: Path) -> None:
-    """They are not what anybody said."""
+def test_lookup_by_text_finds_tool_output_as_search_does(tmp_path: Path) -> None:
     root = Space(tmp_path / "space").root
     messages = [SessionMessage("user", "list it"), SessionMessage("tool", "zebra.txt")]
     FolderStore(root).save(Session("001-plan-a", status="paused", messages=messages))
     conversations = ConversationList(str(root))
-    assert find_conversation(conversations, "zebra.txt") == ([], (1, 1))
+    assert [row.id for row in find_conversation(conversations, "zebra.txt").rows] == ["001-plan-a"]
 
 
-def test_a_live_session_is_active(
+def test_live_session_is_active_only_if_used_within_a_day(
     homes: Homes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """While a process has it, and was it used within a day; the processes of older ones are not
@@ -401,7 +407,7 @@ def test_a_live_session_is_active(
         assert ConversationList(str(root)).active() == []
 
 
-def test_a_moved_project(homes: Homes, tmp_path: Path) -> None:
+def test_session_of_moved_project_is_found_by_id(homes: Homes, tmp_path: Path) -> None:
     """After its folder was moved a session is not here any more, and is found all the same."""
     old = Space(tmp_path / "old").root
     move_project(homes, old)
@@ -414,7 +420,7 @@ def test_a_moved_project(homes: Homes, tmp_path: Path) -> None:
         assert [row.key for row in conversations.find(id)] == [id]
 
 
-def test_gone_everywhere(homes: Homes) -> None:
+def test_session_deleted_everywhere_is_not_listed_and_not_found(homes: Homes) -> None:
     """What neither the tool nor the archive has is not listed, and reading it says so."""
     rows = once()
     for tool in TOOLS:
@@ -425,15 +431,17 @@ def test_gone_everywhere(homes: Homes) -> None:
             read(row)
 
 
-def test_a_session_is_no_place(homes: Homes) -> None:
+def test_place_of_tool_session_fails_and_suggests_import(homes: Homes) -> None:
     """What only a workspace's conversation can do says so, and how to make one."""
     row = once()["claude", said("claude")[0]]
     with pytest.raises(CortextError, match="a session of Claude Code") as caught:
         _ = row.place
-    assert caught.value.hint == f"`cortext import {row.key}` makes a conversation of it"
+    assert caught.value.hint == f"make it a conversation with `cortext import {row.key}`"
 
 
-def test_the_tools_variables(homes: Homes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_list_follows_environment_variables_of_tools(
+    homes: Homes, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A folder that a tool was told to use is the one that is listed, as its bridge has it."""
     from cortext.tools.registry import open_bridge
 
@@ -454,7 +462,9 @@ def test_the_tools_variables(homes: Homes, monkeypatch: pytest.MonkeyPatch) -> N
         assert transcript_folders.look(tool, transcript_folders.own_home(tool)).print
 
 
-def test_a_database_elsewhere(homes: Homes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_opencode_database_is_listed_from_opencode_db_variable(
+    homes: Homes, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """OpenCode's database is also listed where its variable puts it."""
     target = homes.home / "other.db"
     homes.transcript("opencode").rename(target)
@@ -463,7 +473,7 @@ def test_a_database_elsewhere(homes: Homes, monkeypatch: pytest.MonkeyPatch) -> 
     assert ("opencode", said("opencode")[0]) in once()
 
 
-def test_a_compressed_copy_that_is_cut_off(homes: Homes) -> None:
+def test_truncated_archive_copy_hides_no_other_session(homes: Homes) -> None:
     """A broken copy in the archive hides nothing else."""
     pack(homes, "claude")
     shutil.rmtree(homes.own["claude"])

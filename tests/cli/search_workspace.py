@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cortext import Session, SessionMessage, open_session_store
-from tests.cli.show_terminal import in_terminal
+from tests.cli.show_terminal import STYLE, in_terminal
 from tests.command import cortext, ok
 from tests.homes import lay_out, move_project
 
@@ -31,6 +31,11 @@ class Place:
 
     def search(self, *args: str) -> str:
         return ok(self.root, "search", *args, env=self.env)
+
+    def page(self, *args: str) -> str:
+        """What a wide terminal shows, without styles."""
+        shown = self.screen("search", *args, "--no-pager", columns=300)
+        return STYLE.sub("", shown)
 
     def hits(self, *args: str) -> list[dict[str, Any]]:
         done = cortext(self.root, "search", "--json", *args, env=self.env)

@@ -27,7 +27,7 @@ def sealed(lines: Path) -> list[bool]:
     return [line_checksum.is_sealed(line) and line_checksum.is_sound(line) for line in found]
 
 
-def test_every_line_has_one_whatever_is_done(lines: Path, tmp_path: Path) -> None:
+def test_checksums_stay_valid_after_redact_and_copy(lines: Path, tmp_path: Path) -> None:
     """Also after a secret was masked, and in a log that was saved whole."""
     assert sealed(lines) == [True, True]
     ok(tmp_path, "stop")
@@ -43,7 +43,7 @@ def test_every_line_has_one_whatever_is_done(lines: Path, tmp_path: Path) -> Non
     ]
 
 
-def test_without_the_setting_they_are_read_and_not_written(
+def test_checksums_are_read_but_not_written_when_setting_is_off(
     lines: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Files with both are as good as ever."""
@@ -56,7 +56,7 @@ def test_without_the_setting_they_are_read_and_not_written(
     assert [message["content"] for message in shown["messages"]][-1] == "And then."
 
 
-def test_the_doctor_finds_a_flipped_bit(lines: Path, tmp_path: Path) -> None:
+def test_doctor_finds_and_repairs_flipped_bit(lines: Path, tmp_path: Path) -> None:
     """It is still JSON, and costs 90 dollars; mended it costs 10 again."""
     data = lines.read_bytes()
     lines.write_bytes(data.replace(b"10 dollars", b"90 dollars"))

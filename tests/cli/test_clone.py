@@ -8,7 +8,7 @@ from tests.command import begin, cortext, git, ok
 
 
 @pytest.mark.usefixtures("git_identity")
-def test_a_clone_of_nothing_but_conversations_is_a_workspace(tmp_path: Path) -> None:
+def test_git_clone_with_only_conversations_counts_as_workspace(tmp_path: Path) -> None:
     """What a stop committed is listed and resumed, from any folder of the clone."""
     first = tmp_path / "first"
     first.mkdir()
@@ -26,7 +26,7 @@ def test_a_clone_of_nothing_but_conversations_is_a_workspace(tmp_path: Path) -> 
     assert ok(below, "new", "plan", "Another").startswith(str(tmp_path / "second/conversations"))
 
 
-def test_a_folder_called_conversations_is_not_enough(tmp_path: Path) -> None:
+def test_conversations_folder_without_session_is_no_workspace(tmp_path: Path) -> None:
     """Without a session in it, it is no workspace: a new one goes to the personal one."""
     (tmp_path / "conversations/2026-01-12/001-plan-x").mkdir(parents=True)
     done = cortext(tmp_path, "new", "plan", "Something")

@@ -25,11 +25,13 @@ from tests.command import begin, ok
         ("cortext trash ", ["empty", "list", "restore"]),
     ],
 )
-def test_words_that_are_known(line: str, expected: list[str], tmp_path: Path) -> None:
+def test_completion_offers_known_settings_tools_and_events(
+    line: str, expected: list[str], tmp_path: Path
+) -> None:
     assert offered(tmp_path, line) == expected
 
 
-def test_what_is_in_the_trash(tmp_path: Path) -> None:
+def test_completion_offers_ids_of_trashed_conversations(tmp_path: Path) -> None:
     """By the id of the conversation, one at a time; what is offered restores it."""
     ok(tmp_path, "init", "--tools", "claude")
     assert offered(tmp_path, "cortext trash restore ") == []
@@ -43,7 +45,7 @@ def test_what_is_in_the_trash(tmp_path: Path) -> None:
     assert offered(tmp_path, "cortext trash restore ") == [ids[1]]
 
 
-def test_conversations_by_id_or_title(tmp_path: Path) -> None:
+def test_completion_offers_conversations_by_id_or_title_word(tmp_path: Path) -> None:
     """The beginning of an id, else of a word of the title, which stands beside it."""
     ok(tmp_path, "init", "--tools", "claude")
     first, second = (begin(tmp_path, "plan", topic, "Hello.") for topic in ("Flutes", "Drums"))

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from cortext.config import SETTINGS
-from cortext.features.setup.config_file import set_value
+from cortext.features.setup.cortext_settings_file import set_value
 
 PROGRAM = [sys.executable, "-m", "cortext", "config"]
 
@@ -67,7 +67,7 @@ def test_every_setting_is_listed_with_its_origin(config_person: Person) -> None:
     assert not config_person.file.parent.exists()
 
 
-def test_json_is_an_array_of_all_or_one_object(config_person: Person) -> None:
+def test_config_json_prints_array_of_all_settings_or_single_object(config_person: Person) -> None:
     """With default and doc."""
     config_person.begin("trash.days = 3\n")
     code, out, _ = config_person.config("--json")
@@ -83,16 +83,16 @@ def test_json_is_an_array_of_all_or_one_object(config_person: Person) -> None:
     assert json.loads(config_person.config("trash.days", "--json")[1]) == rows["trash.days"]
 
 
-def test_a_value_is_set_read_and_unset(config_person: Person) -> None:
+def test_config_sets_reads_and_unsets_value_in_private_file(config_person: Person) -> None:
     """In the user's own file, for their eyes only."""
     assert config_person.config("sessions.git", "off")[0] == 0
     assert config_person.file.read_text() == '[sessions]\ngit = "off"\n'
     assert stat.S_IMODE(config_person.file.stat().st_mode) == 0o600
     assert stat.S_IMODE(config_person.file.parent.stat().st_mode) == 0o700
     assert config_person.config("sessions.git")[:2] == (0, "off\n")
-    assert "was so already" in config_person.config("sessions.git", "off")[2]
+    assert "already has this value in" in config_person.config("sessions.git", "off")[2]
     code, out, err = config_person.config("sessions.git", "--unset")
-    assert (code, out, "it is auto now, by default" in err) == (0, "", True)
+    assert (code, out, "The value is now auto (origin: default)." in err) == (0, "", True)
     assert config_person.file.read_text() == "[sessions]\n"
     code, _, err = config_person.config("sessions.git", "--unset")
     assert (code, "is not in" in err) == (0, True)
@@ -128,7 +128,7 @@ def test_a_value_is_set_read_and_unset(config_person: Person) -> None:
         ("[other]\ngit = 1\n", '[other]\ngit = 1\n\n[sessions]\ngit = "off"\n'),
     ],
 )
-def test_only_the_line_changes(
+def test_config_set_changes_only_line_of_setting(
     before: str, after: str, config_person: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Comments, spacing, line ends and what looks like the key elsewhere stay byte for byte."""
@@ -140,14 +140,14 @@ def test_only_the_line_changes(
     assert sorted(os.listdir(config_person.file.parent)) == ["config.toml"]
 
 
-def test_a_line_goes_and_nothing_else(config_person: Person) -> None:
+def test_config_unset_removes_only_line_of_setting(config_person: Person) -> None:
     """Unset, in a file with neighbours."""
     config_person.begin("# a\n[list]\nlimit = 3 # b\n# c\n[trash]\ndays = 4\n")
     assert config_person.config("list.limit", "--unset")[0] == 0
     assert config_person.file.read_text() == "# a\n[list]\n# c\n[trash]\ndays = 4\n"
 
 
-def test_a_file_that_only_a_person_can_change_is_left_alone(config_person: Person) -> None:
+def test_config_refuses_to_edit_inline_table_and_invalid_toml(config_person: Person) -> None:
     """An inline table, and what is not TOML."""
     for text in ('sessions = { git = "auto" }\n', "sessions.git = \n"):
         config_person.begin(text)
@@ -156,7 +156,7 @@ def test_a_file_that_only_a_person_can_change_is_left_alone(config_person: Perso
         assert config_person.file.read_text() == text
 
 
-def test_a_bad_value_can_be_put_right(config_person: Person) -> None:
+def test_config_set_repairs_invalid_value(config_person: Person) -> None:
     """The file that stops every command does not stop this one."""
     config_person.begin('[list]\nlimit = "many"\n')
     assert config_person.config()[0] == 1
@@ -164,7 +164,7 @@ def test_a_bad_value_can_be_put_right(config_person: Person) -> None:
     assert config_person.config("list.limit")[1] == "5\n"
 
 
-def test_the_workspace_has_its_own_file(config_person: Person) -> None:
+def test_config_workspace_file_keeps_mode_and_overrides_user_file(config_person: Person) -> None:
     """It keeps its mode, or follows the umask, and wins over the person's."""
     shared = config_person.join()
     assert config_person.config("list.limit", "5", "--workspace")[0] == 0
@@ -175,16 +175,16 @@ def test_the_workspace_has_its_own_file(config_person: Person) -> None:
     assert config_person.config("list.limit", "6", "--workspace")[0] == 0
     assert stat.S_IMODE(shared.stat().st_mode) == 0o664
     code, _, err = config_person.config("list.limit", "7")
-    assert (code, f"it is 6 now, by {shared}" in err) == (0, True)
+    assert (code, f"The value is now 6 (origin: {shared})." in err) == (0, True)
     assert config_person.config("list.limit", "--unset", "--workspace")[0] == 0
     assert config_person.config("list.limit")[1] == "7\n"
 
 
-def test_what_a_workspace_may_not_have(config_person: Person) -> None:
+def test_config_workspace_refuses_user_paths_and_symlinks(config_person: Person) -> None:
     """A path of the person's; a link in the place of the folder or the file."""
     shared = config_person.join()
     code, _, err = config_person.config("stats.prices", "p", "--workspace")
-    assert (code, "may not be set by a workspace" in err, shared.exists()) == (2, True, False)
+    assert (code, "a workspace may not set" in err, shared.exists()) == (2, True, False)
     config_person.begin("")
     shared.symlink_to(config_person.file)
     code, _, err = config_person.config("list.limit", "5", "--workspace")
@@ -196,13 +196,13 @@ def test_what_a_workspace_may_not_have(config_person: Person) -> None:
     assert config_person.file.read_text() == ""
 
 
-def test_outside_a_workspace_there_is_none_to_change(config_person: Person) -> None:
+def test_config_workspace_option_fails_outside_workspace(config_person: Person) -> None:
     """It says how to make one."""
     code, _, err = config_person.config("list.limit", "5", "--workspace")
     assert (code, "cortext init" in err) == (1, True)
 
 
-def test_a_path_is_written_whole(config_person: Person) -> None:
+def test_config_stores_absolute_path_with_quotes_escaped(config_person: Person) -> None:
     """Also one with quotes, as TOML wants them."""
     assert config_person.config("stats.prices", 'my "prices".json')[0] == 0
     expected = str(config_person.folder / 'my "prices".json')
@@ -215,17 +215,17 @@ def test_a_path_is_written_whole(config_person: Person) -> None:
     [
         (("sessions.gti",), 3, "hint: did you mean sessions.git?"),
         (("sessions.gti", "off"), 3, "hint: did you mean sessions.git?"),
-        (("zzz", "--unset"), 3, "hint: `cortext config` lists them all"),
-        (("sessions.git", "push"), 2, "only auto, commit, stage or off"),
-        (("list.limit", "2.5"), 2, "only a whole number from 1 to"),
-        (("list.limit", ""), 2, "only a whole number from 1 to"),
+        (("zzz", "--unset"), 3, "hint: `cortext config` lists all settings"),
+        (("sessions.git", "push"), 2, "allowed: auto, commit, stage or off"),
+        (("list.limit", "2.5"), 2, "allowed: a whole number from 1 to"),
+        (("list.limit", ""), 2, "allowed: a whole number from 1 to"),
         (("--unset",), 2, "--unset needs a NAME"),
         (("list.limit", "3", "--unset"), 2, "--unset needs a NAME"),
         (("--workspace",), 2, "--workspace needs a VALUE"),
-        (("list.limit", "--path"), 2, "--path goes alone"),
+        (("list.limit", "--path"), 2, "--path cannot be combined with NAME"),
     ],
 )
-def test_wrong_input_is_one_sentence(
+def test_config_rejects_wrong_input_and_writes_no_file(
     args: tuple[str, ...], code: int, said: str, config_person: Person
 ) -> None:
     """Exit 3 for what is not there, 2 for what cannot be; nothing is written."""
@@ -234,7 +234,7 @@ def test_wrong_input_is_one_sentence(
     assert not config_person.file.exists()
 
 
-def test_warnings_are_said_and_harmless(config_person: Person) -> None:
+def test_config_warning_contains_no_escape_codes(config_person: Person) -> None:
     """A stranger's key cannot move the cursor."""
     config_person.join().write_text('"\\u001b[2Jx" = 1\n')
     code, out, err = config_person.config("list.limit")
@@ -243,7 +243,7 @@ def test_warnings_are_said_and_harmless(config_person: Person) -> None:
     assert "\x1b" not in err
 
 
-def test_the_paths(config_person: Person) -> None:
+def test_config_path_prints_user_and_workspace_files(config_person: Person) -> None:
     """The user's, then the workspace's if there is one."""
     assert config_person.config("--path")[1] == f"{config_person.file}\n"
     shared = config_person.join()
@@ -252,7 +252,7 @@ def test_the_paths(config_person: Person) -> None:
     assert found == {"user": str(config_person.file), "workspace": str(shared)}
 
 
-def test_two_at_once_keep_both(config_person: Person) -> None:
+def test_concurrent_config_sets_lose_no_change(config_person: Person) -> None:
     """Each waits for the other: no change is lost."""
     changes = [("list.limit", "5"), ("trash.days", "6"), ("resume.budget", "7000")]
     running = [

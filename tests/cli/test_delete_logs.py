@@ -34,7 +34,7 @@ def listed(place: Path) -> list[str]:
     return [line for line in ok(place, "list", "--all").splitlines() if "order" in line]
 
 
-def test_a_log_goes_to_the_trash_and_comes_back(programs: Path, tmp_path: Path) -> None:
+def test_delete_and_restore_move_log_with_its_related_files(programs: Path, tmp_path: Path) -> None:
     """With its state, its sub-agents and what was set aside; what is another's stays."""
     own = [
         keep(programs, "order-17", SECRET, title="An order"),
@@ -52,7 +52,7 @@ def test_a_log_goes_to_the_trash_and_comes_back(programs: Path, tmp_path: Path) 
     before = {path: path.read_bytes() for path in [*own, torn, *others]}
     done = cortext(tmp_path, "delete", "order-17", "--yes")
     assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
-    assert "and 3 files of its program beside it" in done.stderr
+    assert "and 3 other files of its program" in done.stderr
     assert [path for path in (*own, torn) if path.exists()] == []
     assert {path: path.read_bytes() for path in others} == {path: before[path] for path in others}
     assert len(listed(tmp_path)) == 1
@@ -62,7 +62,7 @@ def test_a_log_goes_to_the_trash_and_comes_back(programs: Path, tmp_path: Path) 
     assert "quagga" in ok(tmp_path, "search", "quagga")
 
 
-def test_a_folder_of_the_programs_own(programs: Path, tmp_path: Path) -> None:
+def test_delete_and_restore_work_in_custom_program_folder(programs: Path, tmp_path: Path) -> None:
     """It is deleted where it is, and comes back there."""
     path = keep(tmp_path / "shop", "order-1", SECRET, title="An order")
     ok(tmp_path, "delete", "order-1", "--yes")
@@ -71,7 +71,7 @@ def test_a_folder_of_the_programs_own(programs: Path, tmp_path: Path) -> None:
     assert LogStore(path.parent).load("order-1").messages[0].content == SECRET
 
 
-def test_nothing_is_overwritten_by_a_restore(programs: Path, tmp_path: Path) -> None:
+def test_restore_refuses_to_overwrite_newer_log(programs: Path, tmp_path: Path) -> None:
     """A program that went on has begun it anew: both stay, and the person is told."""
     path = keep(programs, "order-1", SECRET, title="An order")
     state = keep(programs / "checkpoints", "order-1", "packed")
@@ -79,7 +79,7 @@ def test_nothing_is_overwritten_by_a_restore(programs: Path, tmp_path: Path) -> 
     keep(programs, "order-1", "Begun anew")
     refused = cortext(tmp_path, "trash", "restore", "order-1")
     assert refused.returncode == 1
-    assert f"{path} exists" in refused.stderr
+    assert f"{path} already exists" in refused.stderr
     assert LogStore(programs).load("order-1").messages[0].content == "Begun anew"
     assert not state.exists()
     path.rename(path.with_suffix(".moved"))
@@ -88,7 +88,7 @@ def test_nothing_is_overwritten_by_a_restore(programs: Path, tmp_path: Path) -> 
     assert state.exists()
 
 
-def test_without_a_yes_nothing_is_deleted(programs: Path, tmp_path: Path) -> None:
+def test_delete_without_yes_keeps_log_and_names_option(programs: Path, tmp_path: Path) -> None:
     """Where nobody can be asked, it says how to answer."""
     path = keep(programs, "order-1", SECRET)
     refused = cortext(tmp_path, "delete", "order-1")
@@ -96,7 +96,7 @@ def test_without_a_yes_nothing_is_deleted(programs: Path, tmp_path: Path) -> Non
     assert path.exists()
 
 
-def test_a_program_that_is_writing_is_waited_for(programs: Path, tmp_path: Path) -> None:
+def test_delete_refuses_log_locked_by_writing_program(programs: Path, tmp_path: Path) -> None:
     """While it holds the log, the log is not moved away under it."""
     path = keep(programs, "order-1", SECRET)
     with LogStore(programs).changing("order-1"):
@@ -106,7 +106,9 @@ def test_a_program_that_is_writing_is_waited_for(programs: Path, tmp_path: Path)
     ok(tmp_path, "delete", "order-1", "--yes")
 
 
-def test_no_word_is_left_when_the_trash_is_emptied(programs: Path, tmp_path: Path) -> None:
+def test_emptying_trash_removes_text_from_all_files_and_indexes(
+    programs: Path, tmp_path: Path
+) -> None:
     """Neither in what was deleted, nor in lists and indexes, an adapter's own included."""
     keep(programs, "order-1", SECRET, title="Quagga")
     keep(programs / "checkpoints", "order-1", SECRET)

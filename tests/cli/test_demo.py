@@ -11,12 +11,12 @@ from cortext import clock
 from tests.command import cortext
 
 
-def test_a_kept_demo_says_how_to_see_it(tmp_path: Path) -> None:
+def test_demo_keep_prints_commands_that_work(tmp_path: Path) -> None:
     """Its commands are run as they are printed; Codex's conversation began when it was had."""
     kept = cortext(tmp_path, "demo", "--keep", env={"TMPDIR": str(tmp_path)})
     (made,) = tmp_path.iterdir()
     path = os.pathsep.join((os.path.dirname(sys.executable), os.environ["PATH"]))
-    said = [line.strip() for line in kept.stdout.partition("Look around:")[2].splitlines()]
+    said = [line.strip() for line in kept.stdout.partition("Commands to try:")[2].splitlines()]
     commands = [line for line in said if line and not line.startswith("#")]
     (listing,) = [line for line in commands if line.endswith(" list --all")]
     assert [line for line in commands if line.endswith(" web")] == [listing[:-11] + " web"]

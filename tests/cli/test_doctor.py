@@ -11,6 +11,7 @@ import pytest
 from cortext import paths
 from cortext.features.errors_log import write_error
 from cortext.features.setup.install_manifest import digest
+from tests.cli.claude_person import Person
 from tests.command import SCRIPT, cortext, ok
 from tests.features.doctor.damage import Kept, change_lines, nul_line, torn
 
@@ -36,39 +37,57 @@ def examined(person: Path) -> tuple[int, dict[str, Any]]:
     return done.returncode, json.loads(done.stdout)
 
 
-def test_nothing_set_up_is_no_fault(doctor_home: Path) -> None:
+def test_doctor_reports_no_problem_when_tools_are_not_connected(doctor_home: Path) -> None:
     """What is there is said, and what would connect it."""
     lines = ok(doctor_home, "doctor").split("\n")
     assert lines[0].endswith(", at ~/bin/cortext")
     assert lines[1] == "claude: ~/bin/claude; not connected (`cortext setup --tools claude`)"
     assert lines[2].startswith("codex: its program is not on the PATH; not connected")
-    assert lines[3].startswith("histories are looked for in ~/.claude/projects (CLAUDE_CONFIG_DIR")
-    assert lines[4] == "archive: nothing was copied yet (`cortext sync`)"
-    assert lines[5:] == ["nothing is wrong", ""]
+    assert lines[3].startswith("history folders: ~/.claude/projects (CLAUDE_CONFIG_DIR")
+    assert lines[4] == "archive: nothing was copied yet (run `cortext sync`)"
+    assert lines[5:] == ["no problems found", ""]
 
 
-def test_connected_tools_have_all_of_it(doctor_home: Path) -> None:
+def test_doctor_and_stats_report_same_damaged_transcripts(doctor_home: Path) -> None:
+    person = Person(doctor_home.parent)
+    project = person.project("proj")
+    ids = [person.say(project, ["Where?", "Here."]) for _ in range(3)]
+    for id, line in zip(ids, ('{"type": "user", "mess\n', "[1, 2]\n", ""), strict=True):
+        (path,) = (doctor_home / ".claude").rglob(f"{id}.jsonl")
+        path.write_text(line + path.read_text(encoding="utf-8"), encoding="utf-8")
+    counted = {each["id"]: each["detail"] for each in rows_of_damage(project)}
+    assert set(counted) == set(ids[:2])
+    code, found = examined(project)
+    notes = [each["text"] for each in found["problems"] if each["severity"] == "note"]
+    assert (code, sorted(notes)) == (0, sorted(counted.values()))
+
+
+def rows_of_damage(cwd: Path) -> list[dict[str, str]]:
+    return json.loads(ok(cwd, "stats", "--all", "--json"))["damaged"]
+
+
+def test_doctor_reports_hooks_and_commands_of_connected_tools(doctor_home: Path) -> None:
     ok(doctor_home, "setup", "--yes")
     said = ok(doctor_home, "doctor")
-    hooks, commands = "all of our hooks are in it", "all of our commands are in it"
+    hooks, commands = "hooks: all installed", "commands: all installed"
     assert f"claude: ~/bin/claude; {hooks}, {commands}\n" in said
     assert f"codex: its program is not on the PATH; {hooks}\n" in said
 
 
-def test_plug_in_is_named_where_a_person_chose_it(doctor_home: Path) -> None:
+def test_doctor_reports_opencode_hooks_only_with_plugin(doctor_home: Path) -> None:
     """OpenCode has no hooks otherwise, and that is no fault."""
     (doctor_home / ".local/share/opencode").mkdir(parents=True)
     data = {"XDG_DATA_HOME": str(doctor_home / ".local/share")}
     ok(doctor_home, "setup", "--yes", env=data)
-    assert "opencode: its program is not on the PATH; all of our commands" in ok(
+    assert "opencode: its program is not on the PATH; commands: all installed" in ok(
         doctor_home, "doctor", env=data
     )
     ok(doctor_home, "setup", "--plugin", "--yes", env=data)
     said = ok(doctor_home, "doctor", env=data)
-    assert "opencode: its program is not on the PATH; all of our hooks are in it, all of" in said
+    assert "opencode: its program is not on the PATH; hooks: all installed, commands: all" in said
 
 
-def test_a_hook_and_a_command_that_are_gone_are_named(doctor_home: Path) -> None:
+def test_doctor_names_missing_hook_and_command_with_setup_hint(doctor_home: Path) -> None:
     """With the command that puts them back, which does."""
     ok(doctor_home, "setup", "--yes")
     path = doctor_home / ".claude/settings.json"
@@ -84,12 +103,12 @@ def test_a_hook_and_a_command_that_are_gone_are_named(doctor_home: Path) -> None
             f"commands in {doctor_home}/.claude/commands are missing: cortext.md",
         ],
     )
-    assert found["problems"][0]["hint"].startswith("`cortext setup --tools claude`")
+    assert found["problems"][0]["hint"].startswith("run `cortext setup --tools claude`")
     ok(doctor_home, "setup", "--tools", "claude", "--yes")
     assert examined(doctor_home)[0] == 0
 
 
-def test_a_command_of_another_version_is_told_of(doctor_home: Path) -> None:
+def test_doctor_warns_about_outdated_command_but_not_edited_command(doctor_home: Path) -> None:
     """It works, so nothing is wrong; what a person changed is theirs."""
     ok(doctor_home, "setup", "--yes")
     path = doctor_home / ".claude/commands/cortext.md"
@@ -102,39 +121,43 @@ def test_a_command_of_another_version_is_told_of(doctor_home: Path) -> None:
     code, found = examined(doctor_home)
     assert code == 0
     (problem,) = found["problems"]
-    assert problem["text"].endswith("are not as this version writes them: cortext.md")
+    assert problem["text"].endswith("differ from those of this version: cortext.md")
     ok(doctor_home, "setup", "--tools", "claude", "--yes")
     assert examined(doctor_home)[1]["problems"] == []
 
 
-def test_settings_that_cannot_be_read_are_a_problem(doctor_home: Path) -> None:
+def test_doctor_reports_unreadable_tool_settings(doctor_home: Path) -> None:
     (doctor_home / ".claude").mkdir()
     (doctor_home / ".claude/settings.json").write_text("{", encoding="utf-8")
     done = cortext(doctor_home, "doctor")
     assert (done.returncode, done.stderr) == (1, "")
     assert f"problem: {doctor_home}/.claude/settings.json cannot be read: " in done.stdout
-    assert "\nhint: put it right by hand, then run `cortext setup --tools claude`\n" in done.stdout
+    assert (
+        "\nhint: correct the file by hand, then run `cortext setup --tools claude`\n" in done.stdout
+    )
 
 
-def test_settings_of_ours_that_cannot_be_read_are_a_problem(doctor_home: Path) -> None:
+def test_doctor_reports_unreadable_cortext_settings(doctor_home: Path) -> None:
     """A doctor who cannot be asked about that is none."""
     (doctor_home / ".config/cortext").mkdir(parents=True)
     (doctor_home / ".config/cortext/config.toml").write_text("[archive", encoding="utf-8")
     done = cortext(doctor_home, "doctor")
-    assert (done.returncode, "something unexpected" in done.stderr) == (1, False)
-    assert "archive: its setting cannot be read\n" in done.stdout
+    assert (done.returncode, "unexpected error" in done.stderr) == (1, False)
+    assert "archive: the setting archive.enabled cannot be read\n" in done.stdout
     assert f"problem: {doctor_home}/.config/cortext/config.toml" in done.stdout
 
 
-def test_connected_tools_that_do_not_find_cortext(doctor_home: Path) -> None:
+def test_doctor_reports_cortext_missing_from_path_of_connected_tools(doctor_home: Path) -> None:
     ok(doctor_home, "setup", "--yes")
     (doctor_home / "bin/cortext").unlink()
     code, found = examined(doctor_home)
     assert (code, found["program"]) == (1, None)
-    assert "is not on the PATH, and your tools call it" in found["problems"][0]["text"]
+    assert "is not on the PATH, but your tools call it" in found["problems"][0]["text"]
 
 
-def test_what_hooks_logged_is_shown(doctor_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_shows_logged_hook_errors_and_fails_on_recent_errors(
+    doctor_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It is wrong for a week, and shown for longer."""
     week_ago = time.gmtime(time.time() - 8 * 86400)
     with monkeypatch.context() as long_ago:
@@ -146,17 +169,17 @@ def test_what_hooks_logged_is_shown(doctor_home: Path, monkeypatch: pytest.Monke
     write_error("hook claude Stop", ValueError("it broke"))
     code, found = examined(doctor_home)
     assert (code, len(found["errors"])) == (1, 2)
-    assert found["problems"][0]["text"].startswith("hooks or work in the background failed once")
+    assert found["problems"][0]["text"].startswith("hooks or background tasks failed once")
 
 
-def test_a_hook_that_fails_is_found_there(doctor_home: Path) -> None:
+def test_doctor_shows_failure_of_real_hook_call(doctor_home: Path) -> None:
     """From the tool's call to the doctor's sentence."""
     done = cortext(doctor_home, "hook", "claude", "Stop", "{no json")
     assert (done.returncode, done.stdout) == (0, "")
     assert "hook claude Stop" in cortext(doctor_home, "doctor").stdout
 
 
-def test_the_archive_is_measured(doctor_home: Path) -> None:
+def test_doctor_reports_archive_size_and_disabled_state(doctor_home: Path) -> None:
     folder = doctor_home / ".claude/projects/-x"
     folder.mkdir(parents=True)
     line = {"type": "user", "sessionId": "a", "uuid": "b", "cwd": "/x", "message": {"role": "user"}}
@@ -172,7 +195,7 @@ def test_the_archive_is_measured(doctor_home: Path) -> None:
     assert "archive: turned off" in ok(doctor_home, "doctor")
 
 
-def test_settings_may_begin_with_a_byte_order_mark(doctor_home: Path) -> None:
+def test_doctor_reads_settings_with_byte_order_mark(doctor_home: Path) -> None:
     """As editors of Windows write them."""
     (doctor_home / ".config/cortext").mkdir(parents=True)
     text = '\ufeff[archive]\nenabled = "off"\n'
@@ -180,20 +203,20 @@ def test_settings_may_begin_with_a_byte_order_mark(doctor_home: Path) -> None:
     assert "archive: turned off" in ok(doctor_home, "doctor")
 
 
-def test_a_file_with_much_wrong_does_not_flood(doctor_home: Path) -> None:
+def test_doctor_limits_problems_per_file_unless_verbose(doctor_home: Path) -> None:
     """Three lines of it, how many more there are, and all of them with `--verbose`."""
     kept = Kept("log", Path(paths.spawn_sessions())).make()
     change_lines(kept, lambda lines: [*lines[:3], *[b"{no json"] * 40, *lines[3:]])
     told = cortext(doctor_home, "doctor").stdout
-    assert told.count("this is no message that can be read") == 3
-    assert f"- {kept.lines}: 37 more of it (`--verbose` shows all)\n" in told
+    assert told.count("the line is not a readable message") == 3
+    assert f"- {kept.lines}: 37 more problems (`--verbose` shows all)\n" in told
     told = cortext(doctor_home, "doctor", "--verbose").stdout
-    assert told.count("this is no message that can be read") == 40
+    assert told.count("the line is not a readable message") == 40
     plan = cortext(doctor_home, "doctor", "--fix").stderr
-    assert "with the 6 messages that can be read; 40 lines cannot" in plan
+    assert "with the 6 messages that can be read; the original with 40 unreadable lines" in plan
 
 
-def test_words_that_programs_see_are_those_that_people_see(doctor_home: Path) -> None:
+def test_doctor_json_has_same_problem_texts_as_plain_output(doctor_home: Path) -> None:
     kept = Kept("log", Path(paths.spawn_sessions())).make()
     torn(kept)
     nul_line(kept)
@@ -201,3 +224,15 @@ def test_words_that_programs_see_are_those_that_people_see(doctor_home: Path) ->
     found = examined(doctor_home)[1]["problems"]
     assert [f"{one['severity']}: {one['text']}" in told for one in found] == [True, True]
     assert {one["severity"] for one in found} == {"problem", "warning"}
+
+
+def test_doctor_claims_no_messages_for_empty_conversation_without_head(doctor_home: Path) -> None:
+    root = doctor_home / "work"
+    root.mkdir()
+    ok(root, "init")
+    made = Path(ok(root, "new", "plan", "Pond").strip()).parent
+    (made / ".session/session.json").unlink()
+    report = cortext(root, "doctor").stdout
+    assert f"{made}/.session/session.json: the file is missing\n" in report
+    plan = cortext(root, "doctor", "--fix").stderr
+    assert f"rewrite the head and the messages of {made}; no messages were found\n" in plan

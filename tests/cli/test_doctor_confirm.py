@@ -34,16 +34,16 @@ def answered(word: str) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize("word", ["n", "y"])
-def test_the_answer_counts(word: str) -> None:
+def test_doctor_fix_repairs_only_after_yes(word: str) -> None:
     kept = Kept("log", Path(paths.spawn_sessions())).make()
     torn(kept)
     before = kept.lines.read_bytes()
     code, seen = answered(word)
-    assert f"1. move the torn end of {kept.lines} away\n" in seen
-    assert "do this? [y/N]: " in seen
+    assert f"1. set aside the incomplete last line of {kept.lines}\n" in seen
+    assert "Make this repair? [y/N]: " in seen
     if word == "n":
         assert (code, kept.lines.read_bytes()) == (1, before)
-        assert "nothing was done" in seen
+        assert "Nothing was changed." in seen
     else:
         assert (code, before.startswith(kept.lines.read_bytes())) == (0, True)
-        assert f"kept: {kept.lines}.torn" in seen
+        assert f"{kept.lines}.torn" in seen

@@ -47,7 +47,7 @@ def put(person: Path, entry: dict[str, Any]) -> None:
     path.write_text(json.dumps(value), encoding="utf-8")
 
 
-def test_a_server_that_every_tool_has_and_that_starts(mcp_home: Path) -> None:
+def test_doctor_starts_mcp_server_and_reports_its_tools(mcp_home: Path) -> None:
     """It is really started, as a tool would, and reads nothing."""
     code, found, servers = examined(mcp_home)
     assert (code, servers) == (0, dict.fromkeys(FOUR, "present"))
@@ -55,10 +55,12 @@ def test_a_server_that_every_tool_has_and_that_starts(mcp_home: Path) -> None:
     assert (found["server"]["starts"], found["server"]["tools"]) == (True, len(TOOLS))
     assert not os.path.exists(paths.words())
     names = ", ".join(servers)
-    assert f"\nMCP server: in {names}; it starts, with 7 tools\n" in ok(mcp_home, "doctor")
+    assert f"\nMCP server: configured in {names}; it starts and has 7 tools\n" in ok(
+        mcp_home, "doctor"
+    )
 
 
-def test_an_entry_that_is_missing_another_s_turned_off_or_gone_is_told_apart(
+def test_doctor_distinguishes_missing_foreign_disabled_gone_mcp_entries(
     mcp_home: Path,
 ) -> None:
     """Only a program that is gone is a problem: the rest is a person's choice."""
@@ -81,18 +83,18 @@ def test_an_entry_that_is_missing_another_s_turned_off_or_gone_is_told_apart(
     code, found, servers = examined(mcp_home)
     assert (code, servers["gemini"]) == (1, "its program is gone")
     (problem,) = [each for each in found["problems"] if "MCP" in each["text"]]
-    assert problem["text"].endswith(f"an MCP server that is gone: {mcp_home}/old/bin/cortext")
+    assert problem["text"].endswith(f"does not exist: {mcp_home}/old/bin/cortext")
     assert f"{mcp_home}/.gemini/settings.json" in problem["hint"]
 
 
-def test_settings_that_cannot_be_read_are_named(mcp_home: Path) -> None:
+def test_doctor_names_unreadable_settings_of_mcp_entry(mcp_home: Path) -> None:
     (mcp_home / ".claude.json").write_text("{", encoding="utf-8")
     code, found, servers = examined(mcp_home)
     assert (code, servers["claude"]) == (1, "settings cannot be read")
     assert any(f"{mcp_home}/.claude.json" in each["text"] for each in found["problems"])
 
 
-def test_a_server_that_does_not_start_is_a_problem(mcp_home: Path) -> None:
+def test_doctor_reports_why_mcp_server_does_not_start(mcp_home: Path) -> None:
     """With what it says; it is waited for no longer than it lives."""
     program = mcp_home / "bin/cortext"
     program.unlink()
@@ -102,10 +104,10 @@ def test_a_server_that_does_not_start_is_a_problem(mcp_home: Path) -> None:
     assert (code, found["server"]["starts"]) == (1, False)
     (problem,) = [each for each in found["problems"] if "MCP" in each["text"]]
     assert problem["text"] == "the MCP server does not start: no disk"
-    assert "MCP server: in " in cortext(mcp_home, "doctor").stdout
+    assert "MCP server: configured in " in cortext(mcp_home, "doctor").stdout
 
 
-def test_the_package_that_is_not_there_is_named(
+def test_doctor_reports_missing_mcp_package_with_install_command(
     mcp_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Someone removed the package mcp from the installation."""
@@ -118,6 +120,6 @@ def test_the_package_that_is_not_there_is_named(
     code, found, _ = examined(mcp_home)
     assert (code, found["server"]["package"]) == (1, False)
     (problem,) = [each for each in found["problems"] if "MCP" in each["text"]]
-    assert "the package mcp is not installed" in problem["text"]
+    assert "cortext needs the package mcp, which is not installed" in problem["text"]
     assert problem["hint"].endswith(f"`{install_command('mcp')}`")
     assert "the package `mcp` is not installed" in cortext(mcp_home, "doctor").stdout

@@ -21,12 +21,12 @@ def test_missing_package_is_named_with_the_command_that_installs_it(
 ) -> None:
     assert report(missing("litestar.openapi")) == 1
     said = capsys.readouterr().err
-    assert said.startswith("error: the package litestar is not installed")
+    assert said.startswith("error: cortext needs the package litestar, which is not installed")
     assert "install" in said.splitlines()[1]
 
 
 @pytest.mark.parametrize("name", ["_sqlite3", "cortext.web"])
-def test_missing_module_of_python_or_cortext_is_not_offered_from_an_index(
+def test_missing_stdlib_or_own_module_error_has_no_install_hint(
     name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert report(missing(name)) == 1
@@ -44,7 +44,7 @@ def headless(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("verb", ["stop", "done", "resume"])
-def test_conversation_without_session_json_is_named_and_doctor_restores_it(
+def test_missing_session_json_error_names_folder_and_doctor_restores_file(
     verb: str, headless: Path
 ) -> None:
     failed = cortext(headless, verb, "001")
@@ -56,7 +56,7 @@ def test_conversation_without_session_json_is_named_and_doctor_restores_it(
     ok(headless, verb, "001")
 
 
-def test_conversation_without_session_json_is_not_listed_as_active_in_the_future(
+def test_list_shows_no_future_activity_when_session_json_is_missing(
     headless: Path,
 ) -> None:
     # A folder of tomorrow: noon of it is in the future at any time of the day.
@@ -67,7 +67,7 @@ def test_conversation_without_session_json_is_not_listed_as_active_in_the_future
 
 
 @pytest.mark.parametrize("command", [("list",), ("resume", "--list"), ("new",)])
-def test_misspelt_type_is_answered_with_the_types_and_the_nearest(
+def test_misspelt_type_error_lists_types_and_suggests_nearest(
     command: tuple[str, ...], tmp_path: Path
 ) -> None:
     ok(tmp_path, "init")
@@ -75,7 +75,7 @@ def test_misspelt_type_is_answered_with_the_types_and_the_nearest(
     done = cortext(tmp_path, *command, *words)
     assert done.returncode == 1
     error, hint = done.stderr.splitlines()
-    assert error == "error: there is no type of conversation called 'plam'"
+    assert error == "error: there is no conversation type 'plam'"
     assert hint.startswith("hint: did you mean plan? types are ")
     assert "brainstorm, debug, learn, meeting, plan, review" in hint
 
@@ -86,7 +86,7 @@ def test_type_without_conversations_is_no_error(tmp_path: Path) -> None:
     assert cortext(tmp_path, "list", "--type", "chat").returncode == 0
 
 
-def test_text_in_place_of_a_number_is_called_no_number(tmp_path: Path) -> None:
+def test_clean_rejects_text_as_number_of_days(tmp_path: Path) -> None:
     done = cortext(tmp_path, "clean", "abc")
     assert done.returncode == 2
     assert done.stderr.endswith("Invalid value for 'DAYS': 'abc' is not a number\n")
@@ -94,7 +94,7 @@ def test_text_in_place_of_a_number_is_called_no_number(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", [("list",), ("show", "x"), ("export", "x")])
 @pytest.mark.parametrize("kind", ["document", "log", "workspace"])
-def test_store_without_a_folder_says_that_it_does_not_exist(
+def test_store_option_reports_missing_folder_and_creates_none(
     command: tuple[str, ...], kind: str, tmp_path: Path
 ) -> None:
     done = cortext(tmp_path, *command, "--store", f"{kind}:nothere")
@@ -102,7 +102,7 @@ def test_store_without_a_folder_says_that_it_does_not_exist(
     assert not (tmp_path / "nothere").exists()
 
 
-def test_init_in_a_deleted_folder_says_that_it_is_gone(tmp_path: Path) -> None:
+def test_init_reports_deleted_current_folder(tmp_path: Path) -> None:
     line = 'mkdir gone && cd gone && rmdir ../gone && exec "$0" init'
     done = subprocess.run(
         ["sh", "-c", line, SCRIPT], cwd=tmp_path, capture_output=True, text=True, timeout=60
@@ -111,11 +111,11 @@ def test_init_in_a_deleted_folder_says_that_it_is_gone(tmp_path: Path) -> None:
     assert done.stderr.startswith("error: the current folder no longer exists\nhint: ")
 
 
-def test_one_thing_is_not_spoken_of_as_several(tmp_path: Path) -> None:
+def test_clean_and_trash_messages_use_singular_for_single_item(tmp_path: Path) -> None:
     ok(tmp_path, "init")
-    assert "rested for 1 day\n" in cortext(tmp_path, "clean", "1").stderr
+    assert "unused for 1 day.\n" in cortext(tmp_path, "clean", "1").stderr
     ok(tmp_path, "done", begin(tmp_path, "plan", "old"))
     asked = terminal(tmp_path, ["clean", "0"], answers=["y"])
-    assert "delete it?" in asked.text
+    assert "Delete 1 conversation?" in asked.text
     asked = terminal(tmp_path, ["trash", "empty"], answers=["y"])
-    assert "remove it?" in asked.text
+    assert "Permanently delete 1 conversation?" in asked.text

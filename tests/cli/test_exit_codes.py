@@ -24,7 +24,7 @@ def moved_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_the_exit_code_tells_also_where_nothing_is_said(moved_home: Path) -> None:
+def test_sync_exits_1_for_damaged_source_with_quiet_and_json(moved_home: Path) -> None:
     """For scripts: 1 where a source could not be kept, `--quiet` and `--json` as well."""
     database = moved_home / "data/opencode/opencode.db"
     database.parent.mkdir(parents=True)
@@ -36,7 +36,7 @@ def test_the_exit_code_tells_also_where_nothing_is_said(moved_home: Path) -> Non
     assert cortext(moved_home, "sync", "--tools", "claude").returncode == 0
 
 
-def test_a_folder_that_cannot_be_looked_into(
+def test_sync_exits_1_when_transcript_folder_is_unreadable(
     moved_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is in it was not kept: it is named, and the exit code says so."""
@@ -52,7 +52,7 @@ def test_a_folder_that_cannot_be_looked_into(
     assert CliRunner().invoke(sync.command, []).exit_code == 1
 
 
-def test_clean_says_by_its_code_what_it_could_not_read(space: Path) -> None:
+def test_clean_exits_1_and_keeps_damaged_conversation(space: Path) -> None:
     """One that is damaged is named and kept, the others go, and a script can tell."""
     old = 40 * 1440
     for number in (1, 2, 3):
@@ -62,8 +62,8 @@ def test_clean_says_by_its_code_what_it_could_not_read(space: Path) -> None:
     lines.unlink()
     lines.mkdir()
     done = cortext(space, "clean", "30", "--yes")
-    assert (done.returncode, done.stderr.count("kept: ")) == (1, 1)
-    assert ("[Errno" in done.stderr, "2 deleted" in done.stdout) == (False, True)
+    assert (done.returncode, done.stderr.count("not deleted: ")) == (1, 1)
+    assert ("[Errno" in done.stderr, "2 conversations moved" in done.stdout) == (False, True)
     assert list(listed(space)) == ["002-plan-old"]
     again = cortext(space, "clean", "30", "--yes")
-    assert (again.returncode, "no completed" in again.stderr) == (1, True)
+    assert (again.returncode, "No completed" in again.stderr) == (1, True)

@@ -76,7 +76,7 @@ def several(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("--sort total_tokens -n 1", "3"),
     ],
 )
-def test_filters_and_orders(
+def test_list_filters_and_sorts_by_every_option(
     options: str, expected: str, several: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Exactly those that are asked for, in order; what looks like SQL is text."""
@@ -90,7 +90,7 @@ def test_filters_and_orders(
     "options",
     ["--since soon", "--since nand", "--since 99999999w", "--sort x;y", "-n 0", "--status odd"],
 )
-def test_what_cannot_be_asked_for(
+def test_list_rejects_invalid_option_value_as_usage_error(
     options: str, several: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A usage error, and no list."""
@@ -99,7 +99,7 @@ def test_what_cannot_be_asked_for(
     assert (done.exit_code, done.stdout) == (2, "")
 
 
-def test_list_writes_the_pause_that_it_announces_once(space: Path) -> None:
+def test_list_pauses_idle_conversation_and_announces_pause_once(space: Path) -> None:
     id = put(space, "001-plan-x", minutes=30, status="active", title="Rested")
     first, second = (cortext(space, "resume", "--list") for _ in range(2))
     assert "Status: paused" in first.stdout
@@ -108,7 +108,7 @@ def test_list_writes_the_pause_that_it_announces_once(space: Path) -> None:
     assert (head_of(space, id)["status"], head_of(space, id)["stop_reason"]) == ("paused", "idle")
 
 
-def test_fifty_in_a_terminal_and_all_in_a_pipe(space: Path) -> None:
+def test_list_shows_fifty_rows_in_terminal_and_all_in_pipe(space: Path) -> None:
     """In both lists; a terminal says how many there are."""
     for number in range(60):
         put(space, f"{number:03}-plan-x", minutes=number)
@@ -117,21 +117,21 @@ def test_fifty_in_a_terminal_and_all_in_a_pipe(space: Path) -> None:
     for command, lines in ((["list"], 1), (["resume", "--list"], 0)):
         text = terminal(space, command).text
         assert sum(line.count("-plan-x ") for line in text.splitlines()) == 50, lines
-        assert "60 in all" in text
+        assert "Showing 50 of 60." in text
     assert "007-plan-x" in terminal(space, ["list", "-n", "8"]).text
     # All of them can be chosen from, not only those that fit on a page.
     picked = terminal(space, ["resume", "--context"], answers=["059-plan-x"])
     assert (picked.code, "plan / 059-plan-x" in picked.text) == (0, True)
 
 
-def test_a_line_ends_at_the_edge_of_the_terminal(space: Path) -> None:
+def test_list_rows_with_wide_characters_fit_terminal_width(space: Path) -> None:
     """Also one of wide characters."""
     put(space, "001-plan-x", title="設計" * 60)
     for line in terminal(space, ["list"]).text.splitlines():
         assert sum(1 + (unicodedata.east_asian_width(c) in "WF") for c in line) <= 100
 
 
-def test_numbers_are_those_of_the_last_list_in_this_terminal(space: Path) -> None:
+def test_resume_number_refers_to_last_list_of_same_terminal(space: Path) -> None:
     """The next command takes them; another terminal has its own, also one of the same name."""
     for number in range(1, 4):
         put(space, f"00{number}-plan-x", title=f"title {'abc'[number - 1]}", minutes=number)
@@ -145,7 +145,7 @@ def test_numbers_are_those_of_the_last_list_in_this_terminal(space: Path) -> Non
     assert "plan / title a" in prefix.text
 
 
-def test_several_are_chosen_from(space: Path) -> None:
+def test_ambiguous_resume_asks_in_terminal_and_exits_4_in_pipe(space: Path) -> None:
     """By number, by words, after a slip; in a pipe they are printed with exit 4."""
     put(space, "001-plan-x", title="api one", summary="about pears")
     put(space, "002-plan-y", title="api two", minutes=1)
@@ -160,7 +160,7 @@ def test_several_are_chosen_from(space: Path) -> None:
     assert (given_up.code, head_of(space, "001-plan-x")["status"]) == (130, "paused")
 
 
-def test_none_shows_the_nearest(space: Path) -> None:
+def test_resume_without_match_suggests_nearest_title_and_exits_3(space: Path) -> None:
     """Exit 3; where nothing is, one sentence says so."""
     nothing = cortext(space, "resume", "-c")
     assert (nothing.returncode, nothing.stdout) == (3, "")
@@ -170,7 +170,7 @@ def test_none_shows_the_nearest(space: Path) -> None:
     assert (done.returncode, "001-plan-x: billing export" in done.stderr) == (3, True)
 
 
-def test_resume_asks_which_and_takes_the_last(space: Path) -> None:
+def test_resume_asks_for_conversation_and_continue_option_takes_latest(space: Path) -> None:
     """Without an argument a terminal asks; `-c` is the latest one that has a session."""
     put(space, "001-plan-x", title="one", minutes=1)
     put(space, "002-plan-y", title="two", minutes=2)
@@ -184,7 +184,7 @@ def test_resume_asks_which_and_takes_the_last(space: Path) -> None:
     assert "bare" not in ok(space, "resume", "--list")
 
 
-def test_a_completed_one_asks_before_it_goes_on(space: Path) -> None:
+def test_resume_asks_before_reopening_completed_conversation(space: Path) -> None:
     """No is no, a yes makes it active."""
     id = put(space, "001-plan-x", status="completed")
     assert terminal(space, ["resume", id], answers=["n"]).code == 1
@@ -193,7 +193,7 @@ def test_a_completed_one_asks_before_it_goes_on(space: Path) -> None:
     assert head_of(space, id)["status"] == "active"
 
 
-def test_reading_changes_nothing(space: Path) -> None:
+def test_read_commands_change_no_workspace_file(space: Path) -> None:
     """Lists, show, `--context` and a failed resume leave every byte and time; none is idle."""
     put(space, "001-plan-x", "hello", status="active", minutes=2)
     put(space, "002-plan-y", "hello", status="completed")
@@ -208,7 +208,7 @@ def test_reading_changes_nothing(space: Path) -> None:
 
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
-def test_hostile_words_are_harmless_everywhere(text: str, space: Path) -> None:
+def test_commands_print_hostile_metadata_without_control_characters(text: str, space: Path) -> None:
     """As title, summary, tag, type and query: in lists, prompts, errors and questions."""
     id = put(space, "001-plan-x", minutes=1)
     put(space, "002-plan-y")
@@ -230,7 +230,7 @@ def test_hostile_words_are_harmless_everywhere(text: str, space: Path) -> None:
 
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
-def test_hostile_topics_stay_inside(text: str, space: Path) -> None:
+def test_new_and_rename_keep_hostile_topic_inside_workspace(text: str, space: Path) -> None:
     """A new conversation and a renamed one: files stay in the workspace, output is harmless."""
     topic = given(text)
     done = cortext(space, "new", "plan", "--", topic)
@@ -245,7 +245,9 @@ def test_hostile_topics_stay_inside(text: str, space: Path) -> None:
 
 @pytest.mark.parametrize("zone", ["XXX5", "XXX-5"], ids=["west", "east"])
 @pytest.mark.parametrize("when", ["0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z"])
-def test_times_at_the_ends_of_the_calendar(when: str, zone: str, space: Path) -> None:
+def test_list_and_resume_accept_first_and_last_calendar_dates(
+    when: str, zone: str, space: Path
+) -> None:
     """The zero time of some languages is a time; a list shows the others beside it."""
     id = put(space, "001-plan-x")
     put(space, "002-plan-y", status="active", minutes=30)
@@ -263,7 +265,7 @@ def test_times_at_the_ends_of_the_calendar(when: str, zone: str, space: Path) ->
 @pytest.mark.parametrize(
     "command", [["list"], ["resume", "--list", "--all"], ["search", "words"], ["search", "none"]]
 )
-def test_what_ends_at_once_has_let_go_of_everything(
+def test_list_and_search_leave_no_database_journal_behind(
     command: list[str], space: Path, data_home: Path
 ) -> None:
     """Nothing waits for Python to take it apart: all is said, and no journal is left behind."""
@@ -276,7 +278,7 @@ def test_what_ends_at_once_has_let_go_of_everything(
     assert not [name for name in left if name.endswith(("-wal", "-shm"))]
 
 
-def test_of_many_that_are_damaged_a_few_are_named(space: Path) -> None:
+def test_list_limits_warnings_about_damaged_conversations(space: Path) -> None:
     """And how many more there are; the list has all."""
     for number in range(7):
         put(space, f"00{number}-plan-a", "x")
@@ -284,5 +286,5 @@ def test_of_many_that_are_damaged_a_few_are_named(space: Path) -> None:
         lines.write_bytes(b"{}\n" + lines.read_bytes())
     done = cortext(space, "list")
     assert done.stderr.count("warning: ") == 6
-    assert "warning: 2 more are damaged (`cortext doctor`)\n" in done.stderr
+    assert "warning: 2 more files are damaged (`cortext doctor` shows details)\n" in done.stderr
     assert len(done.stdout.splitlines()) == 8

@@ -35,7 +35,9 @@ def three(tmp_path: Path) -> list[Path]:
     return roots
 
 
-def test_all_lists_every_workspace(three: list[Path], tmp_path: Path) -> None:
+def test_list_all_shows_every_workspace_and_personal_conversations(
+    three: list[Path], tmp_path: Path
+) -> None:
     """Also the personal one; each says where it is, and one workspace lists only its own."""
     ok(tmp_path, "new", "plan", "personal")
     found = rows(three[0], "--all")
@@ -45,26 +47,28 @@ def test_all_lists_every_workspace(three: list[Path], tmp_path: Path) -> None:
     assert len(rows(tmp_path, "--all", "--type", "plan", "--status", "paused", "-n", "2")) == 2
 
 
-def test_a_workspace_is_known_once_it_is_used(space: Path, tmp_path: Path) -> None:
+def test_list_all_knows_workspace_after_first_new_command(space: Path, tmp_path: Path) -> None:
     """One that came by git clone and in which something was begun, but never listed."""
     ok(space, "new", "plan", "here")
     assert [row["title"] for row in rows(tmp_path, "--all")] == ["here"]
 
 
-def test_one_moved_and_one_deleted_are_named(three: list[Path], tmp_path: Path) -> None:
+def test_list_all_warns_about_moved_and_deleted_workspaces(
+    three: list[Path], tmp_path: Path
+) -> None:
     """On stderr, with exit 0; the moved one is found again where it is used next."""
     one, two, three_ = three
     two.rename(tmp_path / "moved")
     shutil.rmtree(three_)
     for command in (["list", "--all"], ["resume", "--list", "--all"]):
         done = cortext(one, *command)
-        assert (done.returncode, done.stderr.count("is not there now")) == (0, 2)
+        assert (done.returncode, done.stderr.count("does not exist")) == (0, 2)
         assert (str(two) in done.stderr, str(three_) in done.stderr) == (True, True)
         assert str(two) not in done.stdout
     assert [row["title"] for row in rows(tmp_path / "moved", "--all")] == ["one", "two"]
 
 
-def test_here_comes_first_and_then_everywhere(three: list[Path]) -> None:
+def test_id_lookup_prefers_current_workspace_then_searches_others(three: list[Path]) -> None:
     """The same id is this workspace's; what is only elsewhere is found and changed there."""
     one, two, _ = three
     assert "said in two" in ok(two, "resume", "001-plan-x", "--context")
@@ -77,7 +81,7 @@ def test_here_comes_first_and_then_everywhere(three: list[Path]) -> None:
     assert cortext(one, "resume", "001-plan-x", "--all").returncode == 4
 
 
-def test_a_rested_one_elsewhere_is_told_in_its_turn(tmp_path: Path) -> None:
+def test_auto_save_notice_is_separate_for_each_workspace(tmp_path: Path) -> None:
     """Two workspaces with the same path inside: naming one does not tell of the other."""
     roots = [made(tmp_path / name) for name in ("one", "two")]
     for root in roots:
@@ -99,7 +103,7 @@ KNOWN: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("damage", KNOWN.values(), ids=KNOWN)
-def test_a_damaged_file_of_workspaces(
+def test_list_survives_damaged_workspaces_file(
     damage: Callable[[Path], object], space: Path, data_home: Path
 ) -> None:
     """It stops no list, and nothing of it reaches a terminal."""
@@ -124,7 +128,7 @@ def used(space: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["read-only", "a file", "missing below a file", "relative"])
-def test_a_home_that_cannot_be_written(
+def test_commands_work_when_data_home_is_not_writable(
     kind: str, space: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The catalog is made in memory, and nothing is said about it."""
@@ -192,7 +196,7 @@ RUINED: dict[str, Callable[[Path], object]] = {
 
 @pytest.mark.parametrize("ruin", RUINED.values(), ids=RUINED)
 @pytest.mark.parametrize("opened", [False, True], ids=["before it is opened", "while it is open"])
-def test_a_ruined_catalog_is_made_anew(
+def test_catalog_is_rebuilt_after_any_damage(
     opened: bool, ruin: Callable[[Path], object], space: Path, data_home: Path
 ) -> None:
     """The files have everything: lists, numbers and what was told work as if it were new."""
@@ -236,7 +240,7 @@ def unwritable(path: Path) -> Iterator[None]:
         subprocess.run(["umount", path], check=True)
 
 
-def test_a_catalog_that_cannot_be_written(space: Path, data_home: Path) -> None:
+def test_commands_work_with_read_only_catalog(space: Path, data_home: Path) -> None:
     """It is derived: without it lists are as they were."""
     put(space, "001-plan-x", "hello")
     ok(space, "list")
@@ -244,7 +248,7 @@ def test_a_catalog_that_cannot_be_written(space: Path, data_home: Path) -> None:
         used(space)
 
 
-def test_a_catalog_on_a_full_disk(
+def test_commands_work_when_catalog_disk_is_full(
     space: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What has to be read is read, whether it can be kept or not."""
@@ -267,7 +271,7 @@ WRITING = [
 ERROR = re.compile(r"^error: could not \w.+: read-only file system$", re.MULTILINE)
 
 
-def test_a_read_only_workspace(space: Path) -> None:
+def test_read_only_workspace_allows_reads_and_refuses_writes(space: Path) -> None:
     """It is listed, shown and read without a word, and resumed with one; what else would write
     says one sentence."""
     put(space, "001-plan-x", "hello", status="active")
@@ -288,9 +292,12 @@ def test_a_read_only_workspace(space: Path) -> None:
     assert snapshot(space) == before
     for id, done in resumed.items():
         assert (done.returncode, "[RESUMED CONVERSATION]" in done.stdout) == (0, True), id
-        assert "warning: its folder cannot be written: it stays" in done.stderr, id
+        assert "warning: the conversation's folder is read-only: its status " in done.stderr, id
     assert "| hello" in resumed["002"].stdout
-    assert (spoken.returncode, "Warning: its folder cannot be" in spoken.stdout) == (0, True)
+    assert (
+        spoken.returncode,
+        "Warning: the conversation's folder is read-only" in spoken.stdout,
+    ) == (0, True)
     wrong = {
         name: done.stderr
         for name, done in said.items()
@@ -310,7 +317,7 @@ def shelved(space: Path, shelf: str, id: str, *texts: str, day: str = "2026-01-0
 
 
 @pytest.mark.parametrize("shelf", ["debug", "conversations/debug"])
-def test_other_layouts(shelf: str, space: Path) -> None:
+def test_commands_work_on_conversations_in_other_folder_layouts(shelf: str, space: Path) -> None:
     """Listed, shown, resumed, stopped, forked and deleted where they are; new ones go where
     new ones go."""
     folder = shelved(space, shelf, "001-login", "why does it fail?")
@@ -334,7 +341,7 @@ def test_other_layouts(shelf: str, space: Path) -> None:
     assert len(rows(space)) == 3
 
 
-def test_new_ones_keep_away_from_other_layouts(space: Path) -> None:
+def test_new_conversation_never_reuses_folder_of_other_layout(space: Path) -> None:
     """The same day, type, number and topic on another shelf: two conversations, not one."""
     old = shelved(space, "debug", "001-debug-login", "mine", day=date.today().isoformat())
     before = snapshot(old)
@@ -344,7 +351,7 @@ def test_new_ones_keep_away_from_other_layouts(space: Path) -> None:
     assert len(rows(space)) == 2
 
 
-def test_one_id_on_two_shelves(space: Path) -> None:
+def test_same_id_in_two_folders_is_selected_by_path(space: Path) -> None:
     """Each is named by its path, shown and stopped."""
     for shelf in ("debug", "review"):
         shelved(space, shelf, "001-login", f"said in {shelf}")
@@ -357,7 +364,9 @@ def test_one_id_on_two_shelves(space: Path) -> None:
 
 @pytest.mark.parametrize(("shelf", "day"), [("conversations", "2026-01-05"),
                          ("debug", "2026-01-05"), ("conversations", "2026-13-45")])  # fmt: skip
-def test_a_folder_without_a_session(shelf: str, day: str, space: Path) -> None:
+def test_folder_without_session_is_listed_and_stop_creates_session(
+    shelf: str, day: str, space: Path
+) -> None:
     """It lists and shows, cannot be resumed from the list, and a stop gives it a session."""
     folder = shelved(space, shelf, "001-login", "gone", day=day)
     shutil.rmtree(folder / ".session")
@@ -372,7 +381,7 @@ def test_a_folder_without_a_session(shelf: str, day: str, space: Path) -> None:
     assert [each["status"] for each in rows(space)] == ["paused"]
 
 
-def test_a_folder_that_was_removed_while_we_are_in_it(space: Path, data_home: Path) -> None:
+def test_list_and_search_work_in_removed_current_folder(space: Path, data_home: Path) -> None:
     """The shell knows its name: what is above it is listed and searched."""
     put(space, "001-plan-x", "hello there")
     command = (

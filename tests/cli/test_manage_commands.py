@@ -32,12 +32,12 @@ def test_rename_changes_the_title_alone(space: Path) -> None:
     """Id, folder, messages and markdown stay; an empty title is refused."""
     id = put(space, "001-plan-x", "hello")
     before = lines_of(space, id)
-    assert ok(space, "rename", "001", "-p", " new  ", "name") == f'{id} is now "-p new name"\n'
+    assert ok(space, "rename", "001", "-p", " new  ", "name") == f'Renamed {id} to "-p new name".\n'
     assert (listed(space)[id]["title"], lines_of(space, id)) == ("-p new name", before)
-    assert "at least one character" in refused(space, 1, "rename", "001", " \t")
+    assert "must not be empty" in refused(space, 1, "rename", "001", " \t")
 
 
-def test_tags_are_added_printed_and_taken_away(space: Path) -> None:
+def test_tag_adds_prints_and_removes_tags(space: Path) -> None:
     """Each once, in order; what was added can be removed by the same words."""
     put(space, "001-plan-x", tags=["a"])
     assert ok(space, "tag", "001", "b", "a", "two  words", " ") == "a\nb\ntwo words\n"
@@ -45,6 +45,12 @@ def test_tags_are_added_printed_and_taken_away(space: Path) -> None:
     assert list(listed(space, "--tag", "two words", "--tag", "b")) == ["001-plan-x"]
     assert ok(space, "tag", "001", "-d", "a", "-d", "nothing") == "b\ntwo words\n"
     assert ok(space, "tag", "001", "-d", "two  words") == "b\n"
+
+
+def test_tag_names_the_conversation_on_stderr(space: Path) -> None:
+    put(space, "001-plan-x")
+    assert cortext(space, "tag", "001").stderr == "001-plan-x has no tags.\n"
+    assert cortext(space, "tag", "001", "db").stderr == "Tags of 001-plan-x:\n"
 
 
 @pytest.fixture(params=[1, 0], ids=["a second apart", "in one second"])
@@ -62,7 +68,7 @@ def parent(request: pytest.FixtureRequest, space: Path) -> str:
 
 
 @pytest.mark.parametrize(("at", "count"), [((), 3), (("--at", "2"), 2), (("--at", "0"), 0)])
-def test_fork_copies_up_to_a_message(
+def test_fork_copies_messages_up_to_given_number_and_names_parent(
     at: tuple[str, ...], count: int, parent: str, space: Path
 ) -> None:
     """The same lines, tool calls in their place, the markdown; active, with its parent named."""
@@ -79,7 +85,9 @@ def test_fork_copies_up_to_a_message(
     assert snapshot(folder_of(space, parent)) == before
 
 
-def test_fork_of_a_fork_and_beyond_the_end(parent: str, space: Path) -> None:
+def test_fork_of_fork_names_its_parent_and_refuses_missing_message(
+    parent: str, space: Path
+) -> None:
     """Each names its own parent; a message that is not there is refused and nothing is made."""
     ok(space, "fork", parent, "--at", "2")
     ok(space, "fork", "002")
@@ -104,12 +112,12 @@ def test_delete_asks_and_restore_brings_back_every_byte(space: Path) -> None:
     assert terminal(space, ["delete", id], answers=["y"]).code == 0
     assert (folder.exists(), listed(space)) == (False, {})
     assert id in ok(space, "trash")
-    assert "restored 001-plan-x" in ok(space, "trash", "restore", "1")
+    assert "Restored: 001-plan-x" in ok(space, "trash", "restore", "1")
     assert snapshot(folder) == before
     assert (list(listed(space)), "empty" in cortext(space, "trash").stderr) == ([id], True)
 
 
-def test_restore_from_another_disk(
+def test_restore_keeps_bytes_modes_and_links_across_file_systems(
     space: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The trash may be on another file system: bytes, modes and links are the same."""
@@ -134,7 +142,7 @@ def test_restore_from_another_disk(
     assert modes() == before
 
 
-def test_restore_where_the_place_is_taken(space: Path) -> None:
+def test_restore_refuses_occupied_folder_and_ambiguous_name(space: Path) -> None:
     """Nothing is overwritten; several that match are named, none is not found."""
     for number in (1, 2):
         put(space, f"00{number}-plan-x", "hello")
@@ -150,7 +158,7 @@ def test_restore_where_the_place_is_taken(space: Path) -> None:
 
 
 @pytest.mark.parametrize("personal", [False, True], ids=["workspace", "personal"])
-def test_emptying_the_trash_leaves_no_word(
+def test_emptying_trash_removes_all_text_from_data_folder(
     personal: bool, space: Path, data_home: Path, tmp_path: Path
 ) -> None:
     """Topic, title, summary, tags and messages: in no file below the data folder."""
@@ -163,12 +171,12 @@ def test_emptying_the_trash_leaves_no_word(
     terminal(where, ["list"], ["resume", "--list"], ["stats"])
     ok(where, "delete", id, "--yes")
     assert terminal(where, ["trash", "empty"], answers=["n"]).code == 1
-    assert "1 removed for good" in ok(where, "trash", "empty", "--yes")
+    assert "1 conversation permanently deleted" in ok(where, "trash", "empty", "--yes")
     files = [path for path in data_home.rglob("*") if path.is_file()]
     assert [path.name for path in files if b"zebracorn" in path.read_bytes()] == []
 
 
-def test_clean_takes_only_what_is_completed_and_old(space: Path) -> None:
+def test_clean_deletes_only_old_completed_conversations(space: Path) -> None:
     """Shown and asked; nothing else goes."""
     old, day = 40 * 1440, 1440
     put(space, "001-plan-old", status="completed", minutes=old)
@@ -181,10 +189,10 @@ def test_clean_takes_only_what_is_completed_and_old(space: Path) -> None:
     assert len(listed(space)) == 4
     ok(space, "clean", "30", "--yes")
     assert sorted(listed(space)) == ["002-plan-new", "003-plan-paused", "004-plan-active"]
-    assert "no completed" in cortext(space, "clean", "30", "--yes").stderr
+    assert "No completed" in cortext(space, "clean", "30", "--yes").stderr
 
 
-def test_clean_leaves_what_was_said_something_in_since(space: Path) -> None:
+def test_clean_keeps_completed_conversation_with_new_message(space: Path) -> None:
     """A message that came to a completed conversation is a touch, known to the catalog or not."""
     id = put(space, "001-plan-old", "hello", status="completed", minutes=40 * 1440)
     ok(space, "list")
@@ -199,7 +207,9 @@ def test_clean_leaves_what_was_said_something_in_since(space: Path) -> None:
                 ["trash", "empty", "--days", "inf", "--yes"]],
     ids=" ".join,
 )  # fmt: skip
-def test_days_that_are_none(command: list[str], space: Path) -> None:
+def test_clean_and_trash_empty_delete_nothing_for_invalid_days(
+    command: list[str], space: Path
+) -> None:
     """A usage error or nothing to do; never a traceback, and nothing goes."""
     for number, status in enumerate(("paused", "completed"), 1):
         put(space, f"00{number}-plan-x", status=status, minutes=9999)
@@ -211,7 +221,9 @@ def test_days_that_are_none(command: list[str], space: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["init", "upgrade"])
-def test_files_are_brought_up_to_date(command: str, space: Path) -> None:
+def test_init_and_upgrade_replace_own_files_and_ask_about_edited_files(
+    command: str, space: Path
+) -> None:
     """What we wrote is replaced in silence; what a person changed is shown and asked about."""
     ok(space, "init")
     older, mine = (space / f".workspace/commands/{name}.md" for name in ("plan", "debug"))
@@ -224,7 +236,10 @@ def test_files_are_brought_up_to_date(command: str, space: Path) -> None:
     installed.write_text("\n".join(texts) + "\n", encoding="utf-8")
     mine.write_bytes(b"my \x1b[2J own\n")
     done = cortext(space, command)
-    assert done.stderr.count("kept as you have it: .workspace/commands/debug.md") == 1
+    assert (
+        done.stderr.count("not overwritten, because you changed it: .workspace/commands/debug.md")
+        == 1
+    )
     assert (older.read_bytes(), mine.read_bytes()) == (new[0], b"my \x1b[2J own\n")
     asked = terminal(space, [command], answers=["n"])
     assert ("-my " in asked.text, "\x1b" in asked.text) == (True, False)
@@ -239,7 +254,7 @@ def test_files_are_brought_up_to_date(command: str, space: Path) -> None:
     assert older.read_bytes() == new[0]
 
 
-def test_upgrade_outside_any_workspace(tmp_path: Path) -> None:
+def test_upgrade_fails_outside_workspace_and_creates_no_files(tmp_path: Path) -> None:
     """One sentence, and no workspace is made."""
-    assert "this is no workspace" in refused(tmp_path, 1, "upgrade")
+    assert "this is not a workspace" in refused(tmp_path, 1, "upgrade")
     assert list(tmp_path.iterdir()) == []

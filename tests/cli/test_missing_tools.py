@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from cortext.tools.mcp_servers import mcp_servers
+from cortext.tools.mcp_server_names import mcp_servers
 from tests.cli.tool_workspace import Place
 from tests.command import SCRIPT, change_head, cortext
 
 HAD = ["Bash", "mcp__tracker__find", "mcp__notes", "mcp__ide__run", "mcp_my_box_read"]
-WARNING = "this conversation had tools that are missing now: "
+WARNING = "tools of this conversation that are missing now: "
 INSIDE = {
     "claude": {"CLAUDE_CODE_SESSION_ID": "11111111-2222-4333-8444-555555555555"},
     "codex": {"CODEX_THREAD_ID": "11111111-2222-4333-8444-555555555555"},
@@ -58,10 +58,10 @@ def configure(place: Place, tool: str, *servers: str) -> None:
 
 
 @pytest.mark.parametrize("tool", ["claude", "codex"])
-def test_resume_in_a_tool_names_the_servers_and_tools_that_it_lacks(
+def test_resume_with_tool_option_warns_about_missing_servers_and_tools(
     missing_tools_place: Place, tool: str
 ) -> None:
-    start = ("--tool", tool, "--print")
+    start = ("--tool", tool, "--print", "--write")
     assert missing(missing_tools_place, *start) == "mcp__tracker__find, mcp__notes, mcp_my_box_read"
     configure(missing_tools_place, tool, "my box")
     assert missing(missing_tools_place, *start) == "mcp__tracker__find, mcp__notes"
@@ -71,7 +71,7 @@ def test_resume_in_a_tool_names_the_servers_and_tools_that_it_lacks(
 
 @pytest.mark.parametrize("tool", [*INSIDE])
 @pytest.mark.parametrize("command", [["slash", "briefing"], ["resume"]])
-def test_resume_inside_each_tool_names_what_it_lacks(
+def test_resume_inside_tool_warns_about_missing_servers(
     missing_tools_place: Place, tool: str, command: list[str]
 ) -> None:
     config = {"XDG_CONFIG_HOME": str(Path(missing_tools_place.env["HOME"]) / ".config")}
@@ -82,14 +82,16 @@ def test_resume_inside_each_tool_names_what_it_lacks(
     assert f"arning: {WARNING}mcp__tracker__find\n" in told
 
 
-def test_resume_without_a_tool_names_what_no_tool_has(missing_tools_place: Place) -> None:
+def test_resume_without_tool_warns_about_servers_no_tool_has(missing_tools_place: Place) -> None:
     change_head(missing_tools_place.root, missing_tools_place.key, native=[])
     configure(missing_tools_place, "codex", "tracker")
     configure(missing_tools_place, "claude", "notes")
     assert missing(missing_tools_place, "--context") == "mcp_my_box_read"
 
 
-def test_session_of_another_tool_is_warned_of_missing_tools(missing_tools_place: Place) -> None:
+def test_resume_of_foreign_tool_session_warns_about_missing_tools(
+    missing_tools_place: Place,
+) -> None:
     """A session of Claude Code that is no conversation yet, resumed in Codex."""
     path = missing_tools_place.homes.transcript("claude")
     lines = path.read_text(encoding="utf-8").replace('"name":"Read"', '"name":"mcp__tracker__find"')
@@ -103,12 +105,13 @@ def test_session_of_another_tool_is_warned_of_missing_tools(missing_tools_place:
         "--tool",
         "codex",
         "--print",
+        "--write",
         env=missing_tools_place.env,
     )
     assert f"warning: {WARNING}mcp__tracker__find\n" in done.stderr
 
 
-def test_agent_of_codex_is_told_of_missing_tools_in_the_session_that_is_written(
+def test_session_written_for_codex_contains_missing_tools_warning(
     missing_tools_place: Place,
 ) -> None:
     done = cortext(
@@ -118,6 +121,7 @@ def test_agent_of_codex_is_told_of_missing_tools_in_the_session_that_is_written(
         "--tool",
         "codex",
         "--print",
+        "--write",
         env=missing_tools_place.env,
     )
     assert done.returncode == 0, done.stderr
@@ -127,7 +131,7 @@ def test_agent_of_codex_is_told_of_missing_tools_in_the_session_that_is_written(
     assert f"Warning: {WARNING}mcp__tracker__find" in written.read_text(encoding="utf-8")
 
 
-def test_a_briefing_in_a_folder_that_is_gone(missing_tools_place: Place) -> None:
+def test_slash_briefing_works_in_deleted_current_folder(missing_tools_place: Place) -> None:
     """An agent may have deleted the folder that it is in: it gets its briefing all the same."""
     env = {
         **missing_tools_place.env,
@@ -156,7 +160,9 @@ def test_a_briefing_in_a_folder_that_is_gone(missing_tools_place: Place) -> None
     assert f"The ID of this conversation: {missing_tools_place.key}" in said(done.stdout)
 
 
-def test_an_agent_that_says_its_tools_is_told_what_it_lacks(missing_tools_place: Place) -> None:
+def test_tools_option_is_compared_in_any_spelling_of_server_and_tool(
+    missing_tools_place: Place,
+) -> None:
     """Compared as server and tool, however each of them writes it."""
     has = "Bash, Read, tracker_find, notes, mcp_ide_run, mcp__other__x"
     assert missing(missing_tools_place, "--context", "--tools", has) == "mcp_my_box_read"
@@ -164,7 +170,7 @@ def test_an_agent_that_says_its_tools_is_told_what_it_lacks(missing_tools_place:
     assert missing(missing_tools_place, "--context", "--tools", has) == ""
 
 
-def test_servers_of_a_project_and_of_extensions(
+def test_mcp_servers_reads_project_files_up_to_repository_root(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of the folders up to the repository's root, and none that is turned off."""

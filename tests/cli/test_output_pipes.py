@@ -41,7 +41,9 @@ def unread() -> int:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_reader_that_has_enough(command: list[str], many: Path, tmp_path: Path) -> None:
+def test_list_and_search_exit_0_when_reader_closes_pipe(
+    command: list[str], many: Path, tmp_path: Path
+) -> None:
     """As with `head`: nothing is wrong, and nothing is said of it."""
     its = unread()
     with (tmp_path / "said").open("w+b") as said:
@@ -52,7 +54,9 @@ def test_a_reader_that_has_enough(command: list[str], many: Path, tmp_path: Path
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_disk_that_is_full(command: list[str], many: Path, tmp_path: Path) -> None:
+def test_list_and_search_exit_1_when_output_disk_is_full(
+    command: list[str], many: Path, tmp_path: Path
+) -> None:
     """What was not written is no success."""
     with (tmp_path / "said").open("w+b") as said, open("/dev/full", "wb") as full:
         assert run(many, command, full.fileno(), said.fileno()) == 1
@@ -61,7 +65,7 @@ def test_a_disk_that_is_full(command: list[str], many: Path, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(("command", "code"), [(["list"], 0), (["search", "zzzzqqqq"], 1)])
-def test_nobody_listens_to_the_talk(
+def test_list_and_search_print_same_data_when_stderr_is_closed(
     command: list[str], code: int, space: Path, tmp_path: Path
 ) -> None:
     """The data and the exit code are the same."""

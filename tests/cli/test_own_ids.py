@@ -8,7 +8,7 @@ import pytest
 
 from cortext import SessionMessage
 from cortext.adapters.session_log import SessionLog
-from cortext.model.derived_ids import id_of
+from cortext.model.framework_key_ids import id_of
 from tests.cli.fake_tools import install
 from tests.command import begin, cortext, ok
 
@@ -48,7 +48,9 @@ class Program:
 
     def converted(self, name: str) -> tuple[str, str]:
         """Made ready for Claude Code: the conversation, and what was said about it."""
-        done = cortext(self.place, "resume", name, "--tool", "claude", "--print", "--json")
+        done = cortext(
+            self.place, "resume", name, "--tool", "claude", "--print", "--write", "--json"
+        )
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)["conversation"], done.stderr
 
@@ -69,7 +71,9 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
 
 
 @pytest.mark.parametrize("where", ["", "/", "place"])
-def test_an_exact_id_is_that_session(program: Program, where: str) -> None:
+def test_exact_id_selects_program_session_not_imported_conversation(
+    program: Program, where: str
+) -> None:
     """Not the conversation that was made of it, for whatever command; both are listed once the
     program has gone on. Of the two, lists here may have the conversation alone."""
     folder = str(program.place) if where == "place" else where
@@ -86,7 +90,7 @@ def test_an_exact_id_is_that_session(program: Program, where: str) -> None:
     assert set(program.rows()) == {made}
 
 
-def test_what_is_renamed_by_its_id_is_the_conversation_with_all_of_it(program: Program) -> None:
+def test_rename_by_session_id_updates_and_renames_conversation(program: Program) -> None:
     """Also where there are both: what the program said since comes into the one that was made."""
     program.say("Where is my order?", "repro-1", working_dir="")
     made, _ = program.converted("repro-1")
@@ -97,7 +101,7 @@ def test_what_is_renamed_by_its_id_is_the_conversation_with_all_of_it(program: P
     assert "And my invoice?" in program.ok("export", made)
 
 
-def test_what_a_search_prints_opens_what_it_found(program: Program) -> None:
+def test_search_hit_id_opens_session_that_matched(program: Program) -> None:
     """Where the words are in the session alone, its id is that of the session."""
     program.say("Where is my order?", "repro-1", working_dir="")
     program.converted("repro-1")
@@ -106,7 +110,7 @@ def test_what_a_search_prints_opens_what_it_found(program: Program) -> None:
     assert program.shown(hit["id"]) == "repro-1"
 
 
-def test_an_exact_id_elsewhere_comes_before_words_here(program: Program) -> None:
+def test_exact_id_elsewhere_wins_over_title_words_here(program: Program) -> None:
     """A title here that has the id in it is not what is meant."""
     (program.place / ".workspace").mkdir()
     begin(program.place, "plan", "Mend repro-1", "Why?")
@@ -114,7 +118,7 @@ def test_an_exact_id_elsewhere_comes_before_words_here(program: Program) -> None
     assert program.shown("repro-1") == "repro-1"
 
 
-def test_what_a_session_became_is_not_deleted_by_its_id(program: Program) -> None:
+def test_delete_by_session_id_refuses_to_delete_its_conversation(program: Program) -> None:
     """Both are on the disk, though lists show the conversation alone: its own id is asked for."""
     program.say("Where is my order?", "repro-1")
     made, _ = program.converted("repro-1")
@@ -127,12 +131,12 @@ def test_what_a_session_became_is_not_deleted_by_its_id(program: Program) -> Non
     assert ("repro-1" in rows, made in rows) == (True, False)
 
 
-def test_a_conversation_keeps_whose_it_was(program: Program) -> None:
+def test_imported_conversation_keeps_owner_and_accepts_later_import(program: Program) -> None:
     """Going on in a tool says where the program writes, and another import takes that over."""
     program.say("Where is my order?", "repro-1", owner="ada")
     made, told = program.converted("repro-1")
-    assert f"it is kept as {made} in your personal workspace from now on" in told
-    assert "the program still writes to repro-1" in told
+    assert f"Saved as {made} in your personal workspace." in told
+    assert "If your program still runs, it continues to write to repro-1." in told
     assert "`cortext import repro-1`" in told
     assert program.rows()[made]["owner"] == "ada"
     program.say("And my invoice?", "repro-1")
@@ -154,7 +158,7 @@ def test_a_conversation_keeps_whose_it_was(program: Program) -> None:
         ),
     ],
 )
-def test_the_id_that_a_program_gave(
+def test_commands_accept_original_id_given_by_program(
     program: Program, key: tuple[str, ...], metadata: dict[str, str]
 ) -> None:
     """It is good for commands, also when a conversation was made of the session."""
@@ -163,7 +167,7 @@ def test_the_id_that_a_program_gave(
     assert id != key[-1]
     assert program.shown(key[-1]) == id
     made, told = program.converted(key[-1])
-    assert f"still writes to {id}" in told
+    assert f"continues to write to {id}" in told
     assert program.shown(key[-1]) == made
     assert f"`cortext delete {made}`" in program.refused("delete", key[-1], "--yes")
     program.say("And my invoice?", *key)
@@ -172,7 +176,7 @@ def test_the_id_that_a_program_gave(
     assert set(program.rows()) == {made, "other"}
 
 
-def test_one_id_of_two_users(program: Program) -> None:
+def test_original_id_shared_by_two_users_is_ambiguous(program: Program) -> None:
     """Neither is taken for the other; an id of lists comes before one that a program gave."""
     ids = {
         program.say("Where is my order?", "shop", user, "g1", metadata={"session_id": "g1"})
@@ -185,13 +189,13 @@ def test_one_id_of_two_users(program: Program) -> None:
     assert program.shown("g1") == "g1"
 
 
-def test_an_id_that_stands_in_the_place_of_a_number(program: Program) -> None:
+def test_numeric_original_id_selects_session_of_program(program: Program) -> None:
     """Of a program whose ids are numbers of one user each, the session is found."""
     id = program.say("Where is my order?", "shop", "gia", "7", metadata={"session_id": "7"})
     assert program.shown("7") == id
 
 
-def test_importing_by_the_id_that_a_program_gave(program: Program) -> None:
+def test_import_accepts_original_id_that_looks_like_path(program: Program) -> None:
     """Though it looks like a path; what is neither is a file that is not there."""
     program.say("Where is my order?", "bob/7")
     assert program.ok("import", "bob/7").startswith("imported: ")

@@ -52,30 +52,32 @@ OTHERS = {"log-ben": "ben", "log-none": None, "doc-none": None, "002-plan-of-nob
 
 
 @pytest.mark.parametrize("command", [["list"], ["search", WORD], ["resume", "--list"]])
-def test_the_conversations_of_an_owner(command: list[str], owned_place: Path) -> None:
+def test_owner_option_selects_only_conversations_of_that_owner(
+    command: list[str], owned_place: Path
+) -> None:
     """All kinds are among them; what is another's, or nobody's, is not, nor is half a name."""
     assert owners(owned_place, *command) == {**ANNAS, **OTHERS}
     assert owners(owned_place, *command, "--owner", "anna") == ANNAS
     assert owners(owned_place, *command, "--owner", "ben") == {"log-ben": "ben"}
     for nobody in ("ann", "Anna", "carl"):
         done = cortext(owned_place, *command, "--owner", nobody)
-        assert "search" not in command or f"with --owner {nobody}" in done.stderr
+        assert "search" not in command or f"matches --owner {nobody}" in done.stderr
         assert (done.stdout, "Traceback" in done.stderr) == ("", False), done.stderr
 
 
-def test_people_see_whose_it_is(owned_place: Path) -> None:
+def test_list_search_and_show_display_owner(owned_place: Path) -> None:
     """In a list, which has no column for it where nobody owns anything, a search and a page."""
     lines = ok(owned_place, "list").splitlines()
     assert "OWNER" in lines[0]
     (line,) = [line for line in lines if line.startswith("log-anna")]
     assert line.split("document", 1)[1].split()[0] == "anna"
     assert "OWNER" not in ok(owned_place, "list", "--type", "plan", "--search", "nobody")
-    assert "of anna" in ok(owned_place, "search", WORD, "log-anna")
-    assert "of anna" in ok(owned_place, "show", "log-anna").splitlines()[1]
+    assert "owner anna" in ok(owned_place, "search", WORD, "log-anna")
+    assert "owner anna" in ok(owned_place, "show", "log-anna").splitlines()[1]
     assert json.loads(ok(owned_place, "show", "log-anna", "--json"))["owner"] == "anna"
 
 
-def test_an_owner_changes(owned_place: Path) -> None:
+def test_list_shows_changed_owner(owned_place: Path) -> None:
     """The next list knows it."""
     assert owners(owned_place, "list", "--owner", "anna") == ANNAS
     SessionLog(None, "tests").amend("log-anna", owner="ben")
@@ -88,7 +90,7 @@ def test_an_owner_changes(owned_place: Path) -> None:
 
 
 @pytest.mark.parametrize("owner", ["anna@example.com", "a\tb\nc", "\x1b[31mred", "Ä ö", "x:y/z"])
-def test_any_name(owner: str, owned_place: Path) -> None:
+def test_owner_option_accepts_any_characters_in_name(owner: str, owned_place: Path) -> None:
     """A name of any signs finds what is its own, and does no harm to the row of it."""
     keep(None, "log-odd", owner=owner, agent="bot", tags=["one", "two"])
     (row,) = json.loads(ok(owned_place, "list", "--json", "--owner", owner))
@@ -97,7 +99,9 @@ def test_any_name(owner: str, owned_place: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["document", "log"])
-def test_in_a_store(kind: str, owned_place: Path, tmp_path: Path) -> None:
+def test_owner_option_filters_sessions_of_store(
+    kind: str, owned_place: Path, tmp_path: Path
+) -> None:
     """`--store` with `--owner` has one owner's of that store."""
     store = f"{kind}:{tmp_path / 'store'}"
     keep(store, "one", owner="anna")
@@ -105,13 +109,13 @@ def test_in_a_store(kind: str, owned_place: Path, tmp_path: Path) -> None:
     assert owners(owned_place, "list", "--store", store, "--owner", "anna") == {"one": "anna"}
 
 
-def test_the_shell_offers_owners(owned_place: Path) -> None:
+def test_completion_offers_existing_owners(owned_place: Path) -> None:
     """Those that there are."""
     assert offered(owned_place, "cortext list --owner ") == ["anna", "ben"]
     assert offered(owned_place, "cortext search --owner b") == ["ben"]
 
 
-def test_an_index_of_before_is_made_anew(owned_place: Path) -> None:
+def test_catalog_of_older_version_is_rebuilt_with_owners(owned_place: Path) -> None:
     """Rows that were stored without owners do not stay."""
     import sqlite3
 

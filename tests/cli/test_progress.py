@@ -17,7 +17,9 @@ class Screen(io.StringIO):
         return True
 
 
-def test_only_what_takes_long_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_bar_appears_after_one_second_and_is_cleared(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Nothing within a second; then how far it is, not too often; in the end nothing is left."""
     now = [0.0]
     screen = Screen()
@@ -36,7 +38,7 @@ def test_only_what_takes_long_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     assert screen.getvalue().split("\r")[-2:] == [" " * len(drawn[-1]), ""]
 
 
-def test_nobody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_bar_prints_nothing_without_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where there is no terminal nothing is told."""
     monkeypatch.setattr(sys, "stderr", io.StringIO())
     bar = ProgressBar("reading")
@@ -46,7 +48,7 @@ def test_nobody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sys.stderr.getvalue() == ""  # type: ignore[attr-defined]
 
 
-def test_what_is_waited_for_stands_there_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_bar_begin_shows_text_immediately(monkeypatch: pytest.MonkeyPatch) -> None:
     """Before anything is counted; what comes after it covers all of it."""
     now = [0.0]
     screen = Screen()

@@ -19,37 +19,37 @@ def tool_place(tmp_path: Path) -> Place:
     return Place(tmp_path)
 
 
-def test_printing_leaves_status_and_time(tool_place: Place) -> None:
+def test_resume_print_keeps_status_time_and_last_used_tool(tool_place: Place) -> None:
     """Nor is the tool of a command line that nobody started the last one used."""
     before = tool_place.head()
-    line = tool_place.ok("resume", tool_place.key, "--tool", "codex", "--print")
+    line = tool_place.ok("resume", tool_place.key, "--tool", "codex", "--print", "--write")
     assert " && codex resume " in line
     after = tool_place.head()
     assert [after[name] for name in ("status", "last_active")] == [
         before[name] for name in ("status", "last_active")
     ]
-    assert f"claude --resume {ID}" in tool_place.ok("resume", tool_place.key, "--print")
+    assert f"claude --resume {ID}" in tool_place.ok("resume", tool_place.key, "--print", "--write")
 
 
-def test_the_tool_in_which_something_was_said_last_is_known_without_its_transcripts(
+def test_resume_picks_last_used_tool_without_its_transcripts(
     tool_place: Place, tmp_path: Path
 ) -> None:
     """As on another machine: one that it was only made ready for is not that tool."""
-    tool_place.ok("resume", tool_place.key, "--tool", "codex", "--print")
+    tool_place.ok("resume", tool_place.key, "--tool", "codex", "--print", "--write")
     assert [entry["tool"] for entry in tool_place.head()["native"]] == ["claude", "codex"]
     other = {
         **tool_place.env,
         "HOME": str(tmp_path / "other"),
         "XDG_DATA_HOME": str(tmp_path / "data"),
     }
-    line = ok(tool_place.root, "resume", tool_place.key, "--print", env=other)
+    line = ok(tool_place.root, "resume", tool_place.key, "--print", "--write", env=other)
     assert " && claude --resume " in line
 
 
-def test_printing_for_a_session_of_a_tool(tool_place: Place) -> None:
+def test_resume_print_creates_paused_conversation_from_tool_session(tool_place: Place) -> None:
     """The conversation that it becomes rests, since when the session did."""
     id, _ = said("gemini")
-    tool_place.ok("resume", id, "--tool", "codex", "--print")
+    tool_place.ok("resume", id, "--tool", "codex", "--print", "--write")
     rows = json.loads(tool_place.ok("list", "--json"))
     (row,) = [row for row in rows if row["id"].startswith("002-chat")]
     assert (row["status"], row["last_active"][:4]) == ("paused", "2026")
@@ -57,15 +57,15 @@ def test_printing_for_a_session_of_a_tool(tool_place: Place) -> None:
     assert head_of(tool_place.root, row["id"])["status"] == "paused"
 
 
-def test_printed_as_json(tool_place: Place) -> None:
+def test_resume_print_json_has_command_folder_and_session(tool_place: Place) -> None:
     """For programs: the words, the folder, and the session."""
-    plan = json.loads(tool_place.ok("resume", tool_place.key, "--print", "--json"))
+    plan = json.loads(tool_place.ok("resume", tool_place.key, "--print", "--write", "--json"))
     assert plan["command"][:3] == ["claude", "--resume", ID]
     assert (plan["way"], plan["session"], plan["conversation"]) == ("native", ID, tool_place.key)
     assert plan["cwd"] == str(tool_place.root)
 
 
-def test_open_in_another_tool(tool_place: Place) -> None:
+def test_resume_refuses_conversation_open_in_another_tool(tool_place: Place) -> None:
     """It is not opened a second time without a word, and what is refused changes nothing."""
     change_head(tool_place.root, tool_place.key, status="paused")
     before = (folder_of(tool_place.root, tool_place.key) / ".session/session.json").read_bytes()
@@ -79,18 +79,19 @@ def test_open_in_another_tool(tool_place: Place) -> None:
             "--tool",
             "codex",
             "--print",
+            "--write",
             env=tool_place.env,
         )
         live.kill()
     assert (done.returncode, done.stdout) == (1, "")
-    assert "it is open in claude now" in done.stderr
+    assert "this conversation is open in claude" in done.stderr
     assert (
         folder_of(tool_place.root, tool_place.key) / ".session/session.json"
     ).read_bytes() == before
 
 
 @pytest.mark.parametrize("tool", ["claude", "codex"])
-def test_a_fork_is_a_conversation_of_its_own(tool_place: Place, tool: str) -> None:
+def test_resume_fork_creates_conversation_bound_to_copy(tool_place: Place, tool: str) -> None:
     """Bound to the copy, and said; the other stays as it is."""
     before, original = tool_place.head(), folder_of(tool_place.root, tool_place.key)
     done = cortext(
@@ -101,12 +102,13 @@ def test_a_fork_is_a_conversation_of_its_own(tool_place: Place, tool: str) -> No
         "--tool",
         tool,
         "--print",
+        "--write",
         env=tool_place.env,
     )
     assert done.returncode == 0, done.stderr
     (folder,) = set(tool_place.root.glob("conversations/20*/*")) - {original}
     head = json.loads((folder / ".session/session.json").read_text(encoding="utf-8"))
-    assert re.search(rf"the copy is (\S+/)?{folder.name}\n", done.stderr)
+    assert re.search(rf"The copy is (\S+/)?{folder.name}\.\n", done.stderr)
     assert head["parent_id"] == tool_place.key
     assert [entry["tool"] for entry in head["native"]] == [tool]
     assert head["native"][0]["session_id"] in done.stdout
@@ -121,13 +123,15 @@ def test_a_fork_is_a_conversation_of_its_own(tool_place: Place, tool: str) -> No
 @pytest.mark.parametrize(
     "words", [["show"], ["export"], ["resume", "--context"], ["resume", "--json"]]
 )
-def test_what_nobody_stopped_is_there(tool_place: Place, words: list[str]) -> None:
+def test_commands_show_tool_messages_added_without_hook(
+    tool_place: Place, words: list[str]
+) -> None:
     """What was said in the tool since, without a hook."""
     tool_place.say_more("And what of the night shift?")
     assert "And what of the night shift?" in tool_place.ok(*words, tool_place.key)
 
 
-def test_changed_instructions_are_said_when_a_tool_is_started(tool_place: Place) -> None:
+def test_resume_warns_about_changed_agent_instructions(tool_place: Place) -> None:
     """As in a briefing."""
     with pytest.MonkeyPatch.context() as patch:
         for name, value in tool_place.env.items():
@@ -135,22 +139,24 @@ def test_changed_instructions_are_said_when_a_tool_is_started(tool_place: Place)
         id = begin(tool_place.root, "plan", "Speed", "How fast?", "Very.")
     path = tool_place.root / ".workspace/commands/plan.md"
     path.write_text(path.read_text(encoding="utf-8") + "More.\n", encoding="utf-8")
-    done = cortext(tool_place.root, "resume", id, "--tool", "codex", "--print", env=tool_place.env)
+    done = cortext(
+        tool_place.root, "resume", id, "--tool", "codex", "--print", "--write", env=tool_place.env
+    )
     assert "the agent's instructions have changed" in done.stderr
 
 
-def test_one_that_was_only_begun_is_opened_in_codex(tool_place: Place) -> None:
+def test_resume_opens_empty_conversation_in_codex_with_instructions(tool_place: Place) -> None:
     """Which has no command of ours: what is written for it says what it is to do."""
     key = Path(tool_place.ok("new", "brainstorm", "Speed").strip()).parent.name
-    line = tool_place.ok("resume", key, "--tool", "codex", "--print")
+    line = tool_place.ok("resume", key, "--tool", "codex", "--print", "--write")
     folder = Path(tool_place.env["HOME"], ".codex/sessions")
     (path,) = folder.rglob(f"*{line.split()[-1]}.jsonl")
     written = path.read_text(encoding="utf-8")
     assert ("# Brainstorm" in written, "[RESUMED CONVERSATION]" in written) == (True, True)
-    assert tool_place.ok("resume", key, "--tool", "codex", "--print") == line
+    assert tool_place.ok("resume", key, "--tool", "codex", "--print", "--write") == line
 
 
-def test_a_completed_one_is_refused_once(tool_place: Place) -> None:
+def test_resume_refuses_completed_conversation_with_single_message(tool_place: Place) -> None:
     """In one sentence, without a terminal."""
     change_head(tool_place.root, tool_place.key, status="completed")
     done = cortext(tool_place.root, "resume", tool_place.key, env=tool_place.env)
@@ -158,7 +164,7 @@ def test_a_completed_one_is_refused_once(tool_place: Place) -> None:
     assert done.stderr.count("marked complete") == 1
 
 
-def test_personal_ones_that_were_had_here(tmp_path: Path) -> None:
+def test_list_keeps_personal_conversations_after_init_in_their_folder(tmp_path: Path) -> None:
     """A folder that becomes a workspace keeps listing them."""
     person = Place(tmp_path)
     plain = tmp_path / "plain"
@@ -168,7 +174,7 @@ def test_personal_ones_that_were_had_here(tmp_path: Path) -> None:
         text = path.read_text(encoding="utf-8").replace(str(person.root), str(plain))
         path.write_text(text, encoding="utf-8")
     id, _ = said("codex")
-    ok(plain, "resume", id, "--tool", "claude", "--print", env=person.env)
+    ok(plain, "resume", id, "--tool", "claude", "--print", "--write", env=person.env)
     (before,) = [
         row["id"]
         for row in json.loads(ok(plain, "list", "--json", env=person.env))
@@ -183,7 +189,7 @@ def test_personal_ones_that_were_had_here(tmp_path: Path) -> None:
     assert before not in ok(other, "list", env=person.env)
 
 
-def test_a_tool_that_is_started_makes_it_active(
+def test_resume_marks_conversation_active_only_when_tool_starts(
     tool_place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Unlike one that is only printed; and a "no" to a copy changes nothing."""
@@ -195,15 +201,54 @@ def test_a_tool_that_is_started_makes_it_active(
             tool_place.root, ["resume", tool_place.key, "--tool", "codex"], answers=["n"]
         )
         live.kill()
-    assert "go on in a copy of it?" in shown.text
+    assert "continue in a copy?" in shown.text
     assert (shown.code, tool_place.head()["status"]) == (1, "paused"), shown.text
     terminal(tool_place.root, ["resume", tool_place.key, "--tool", "codex"], answers=["bye"])
     assert tool_place.head()["status"] == "active"
 
 
-def test_imported_as_json(tool_place: Place) -> None:
+def test_import_json_marks_conversation_as_new_only_once(tool_place: Place) -> None:
     """What is here now, and whether it is new."""
     id, _ = said("gemini")
     (new,) = json.loads(tool_place.ok("import", id, "--json"))
     assert new["new"]
     assert json.loads(tool_place.ok("import", id, "--json")) == [{**new, "new": False}]
+
+
+def files_below(root: Path) -> dict[str, bytes]:
+    folder = root / "conversations"
+    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_resume_print_of_native_session_changes_no_file(tool_place: Place) -> None:
+    before = files_below(tool_place.root)
+    line = tool_place.ok("resume", tool_place.key, "--print")
+    assert f"claude --resume {ID}" in line
+    assert files_below(tool_place.root) == before
+
+
+@pytest.mark.parametrize("options", [["--tool", "codex"], ["--fork"]])
+def test_resume_print_refuses_to_write_session_and_names_write_option(
+    tool_place: Place, options: list[str]
+) -> None:
+    before = files_below(tool_place.root)
+    words = ("resume", tool_place.key, *options, "--print")
+    done = cortext(tool_place.root, *words, env=tool_place.env)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "must be written first\nhint: " in done.stderr
+    assert "`--print --write`" in done.stderr
+    assert files_below(tool_place.root) == before
+    assert tool_place.ok(*words, "--write")
+
+
+def test_resume_print_makes_no_conversation_of_other_tools_session(tool_place: Place) -> None:
+    before = files_below(tool_place.root)
+    id, _ = said("gemini")
+    words = ("resume", id, "--tool", "codex", "--print")
+    assert cortext(tool_place.root, *words, env=tool_place.env).returncode == 1
+    assert files_below(tool_place.root) == before
+
+
+def test_resume_refuses_write_without_print(tool_place: Place) -> None:
+    done = cortext(tool_place.root, "resume", tool_place.key, "--write", env=tool_place.env)
+    assert (done.returncode, "--write is only for --print" in done.stderr) == (2, True)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from cortext import Session, SessionMessage, SessionStorage, open_session_store, paths
-from cortext.durability.lifetime_lock import LiveMark, mark_path
+from cortext.durability.open_session_mark import LiveMark, mark_path
 from tests.command import begin, change_head, cortext, folder_of, git, ok
 from tests.features.secrets.secret_corpus import make_secret
 from tests.tools.claude import claude_lines
@@ -63,17 +63,17 @@ def lines_of(space: Path, id: str) -> list[dict[str, object]]:
     return [json.loads(line) for line in path.read_bytes().split(b"\n")[:-1]]
 
 
-def test_nothing_found_is_exit_code_0(scanned_space: Path) -> None:
+def test_scan_exits_0_and_counts_conversations_without_secrets(scanned_space: Path) -> None:
     """And it says how much was looked at."""
     begin(
         scanned_space, "plan", "Deploy", "Hello.", "commit 4b825dc642cb6eb9a060e54bf8d69288fbee4904"
     )
     done = cortext(scanned_space, "scan")
     assert (done.returncode, done.stdout) == (0, "")
-    assert "no secrets in 1 conversation" in done.stderr
+    assert "No secrets found in 1 conversation" in done.stderr
 
 
-def test_each_finding_has_its_place_and_never_the_secret(scanned_space: Path) -> None:
+def test_scan_shows_location_of_each_finding_but_no_secret(scanned_space: Path) -> None:
     """Family, message and role, a preview, the file, and the command that masks it."""
     id = say_keys(scanned_space)
     done = cortext(scanned_space, "scan", id)
@@ -90,7 +90,7 @@ def test_each_finding_has_its_place_and_never_the_secret(scanned_space: Path) ->
         assert secret[5:] not in done.stdout
 
 
-def test_json_has_the_same(scanned_space: Path) -> None:
+def test_scan_json_lists_same_findings_without_secret(scanned_space: Path) -> None:
     """A documented array; `null` where no message has it."""
     id = say_keys(scanned_space)
     done = cortext(scanned_space, "scan", "--json")
@@ -103,7 +103,7 @@ def test_json_has_the_same(scanned_space: Path) -> None:
     assert TOKEN not in done.stdout
 
 
-def test_redact_masks_and_keeps_the_rest(scanned_space: Path) -> None:
+def test_redact_replaces_secrets_and_keeps_all_other_data(scanned_space: Path) -> None:
     """Line count, ids, times and every other word; the same secret has the same mark."""
     id = say_keys(scanned_space)
     ok(scanned_space, "rename", id, f"Deploy with {TOKEN}")
@@ -126,10 +126,10 @@ def test_redact_masks_and_keeps_the_rest(scanned_space: Path) -> None:
     for secret in (TOKEN, KEY, PASSWORD):
         assert list(holding(secret, scanned_space)) == []
     assert cortext(scanned_space, "scan", "--all").returncode == 0
-    assert "no secrets" in cortext(scanned_space, "redact", id, "--yes").stderr
+    assert "No secrets" in cortext(scanned_space, "redact", id, "--yes").stderr
 
 
-def test_the_key_of_marks_is_private(scanned_space: Path) -> None:
+def test_redaction_key_is_readable_only_by_owner(scanned_space: Path) -> None:
     """Without it nobody can try passwords on a mark."""
     id = say_keys(scanned_space)
     ok(scanned_space, "redact", id, "--yes")
@@ -137,25 +137,25 @@ def test_the_key_of_marks_is_private(scanned_space: Path) -> None:
     assert (stat.S_IMODE(found.st_mode), found.st_size) == (0o600, 32)
 
 
-def test_dry_run_changes_nothing(scanned_space: Path) -> None:
+def test_redact_dry_run_changes_nothing(scanned_space: Path) -> None:
     """It shows the plan, without asking."""
     id = say_keys(scanned_space)
     before = lines_of(scanned_space, id)
     done = cortext(scanned_space, "redact", id, "--dry-run")
-    assert (done.returncode, "to be masked in" in done.stdout) == (0, True)
+    assert (done.returncode, "will be redacted" in done.stdout) == (0, True)
     assert lines_of(scanned_space, id) == before
     assert not os.path.exists(paths.redaction_key())
 
 
-def test_nobody_to_ask_is_no_yes(scanned_space: Path) -> None:
+def test_redact_without_terminal_or_yes_changes_nothing(scanned_space: Path) -> None:
     """Nothing is changed without a yes."""
     id = say_keys(scanned_space)
     done = cortext(scanned_space, "redact", id)
-    assert (done.returncode, "hint: run it again with --yes" in done.stderr) == (1, True)
+    assert (done.returncode, "hint: run the command again with --yes" in done.stderr) == (1, True)
     assert TOKEN in json.dumps(lines_of(scanned_space, id))
 
 
-def test_one_finding_alone(scanned_space: Path) -> None:
+def test_redact_finding_option_redacts_only_that_finding(scanned_space: Path) -> None:
     """The others stay as they are."""
     id = say_keys(scanned_space)
     ok(scanned_space, "redact", id, "--finding", "2", "--yes")
@@ -166,7 +166,7 @@ def test_one_finding_alone(scanned_space: Path) -> None:
 
 
 @pytest.mark.usefixtures("git_identity")
-def test_history_of_git_is_named(scanned_space: Path) -> None:
+def test_redact_warns_that_git_history_still_has_secret(scanned_space: Path) -> None:
     """It is not touched, and a person should know."""
     git(scanned_space, "init", "-q", "-b", "main")
     id = say_keys(scanned_space)
@@ -174,11 +174,11 @@ def test_history_of_git_is_named(scanned_space: Path) -> None:
     git(scanned_space, "commit", "-q", "-m", "all of it")
     commit = git(scanned_space, "rev-parse", "HEAD")
     done = cortext(scanned_space, "redact", id, "--yes")
-    assert "git still has the secret in its history" in done.stderr
+    assert "the git history still contains the secret" in done.stderr
     assert git(scanned_space, "rev-parse", "HEAD") == commit
 
 
-def test_search_forgets_the_words(scanned_space: Path) -> None:
+def test_redact_removes_secret_from_index_and_catalog(scanned_space: Path) -> None:
     """Neither the index nor the catalog has them."""
     id = say_keys(scanned_space)
     ok(scanned_space, "rename", id, f"Deploy with {TOKEN}")
@@ -192,7 +192,7 @@ def test_search_forgets_the_words(scanned_space: Path) -> None:
     assert id in ok(scanned_space, "search", "Thanks", "--json")
 
 
-def test_search_forgets_the_words_of_a_redact_that_was_killed(scanned_space: Path) -> None:
+def test_next_redact_cleans_index_after_killed_redact(scanned_space: Path) -> None:
     """Its files are masked, and nothing is found in them: the next one ends it all the same."""
     id = say_keys(scanned_space)
     ok(scanned_space, "search", "Thanks")
@@ -212,7 +212,7 @@ def test_search_forgets_the_words_of_a_redact_that_was_killed(scanned_space: Pat
     )
     assert list(holding(TOKEN, scanned_space)) == []
     done = cortext(scanned_space, "redact", id, "--yes")
-    assert (done.returncode, "no secrets were found" in done.stderr) == (0, True)
+    assert (done.returncode, "No secrets found" in done.stderr) == (0, True)
     assert list(holding(word, cache)) == []
 
 
@@ -226,7 +226,7 @@ def spawned(**fields: object) -> Path:
     return Path(paths.spawn_sessions()) / "coder-1.jsonl"
 
 
-def test_sessions_of_spawn(scanned_space: Path) -> None:
+def test_scan_and_redact_handle_spawn_sessions(scanned_space: Path) -> None:
     """The first line is the head; the others are turns."""
     path = spawned()
     found = json.loads(cortext(scanned_space, "scan", "coder-1", "--json").stdout)
@@ -240,7 +240,7 @@ def test_sessions_of_spawn(scanned_space: Path) -> None:
     assert hi.content == "Hi"
 
 
-def test_a_live_session_is_refused(scanned_space: Path) -> None:
+def test_redact_refuses_session_that_is_open(scanned_space: Path) -> None:
     """Who has it open would write what is in memory."""
     path = spawned()
     before = path.read_bytes()
@@ -250,11 +250,11 @@ def test_a_live_session_is_refused(scanned_space: Path) -> None:
         done = cortext(scanned_space, "redact", "coder-1", "--yes")
     finally:
         mark.release()
-    assert (done.returncode, "has it open" in done.stderr) == (1, True)
+    assert (done.returncode, "has the session open" in done.stderr) == (1, True)
     assert path.read_bytes() == before
 
 
-def test_documents_of_programs_with_their_backup(scanned_space: Path) -> None:
+def test_redact_covers_program_document_and_its_backup(scanned_space: Path) -> None:
     """The version before is kept beside a document, and has the secret too."""
     storage = SessionStorage()
     session = Session("doc-1", title="A document", working_dir=str(scanned_space))
@@ -285,18 +285,20 @@ def transcript(scanned_space: Path) -> Path:
     return path
 
 
-def test_a_tool_s_own_transcript_is_never_touched(scanned_space: Path, transcript: Path) -> None:
+def test_redact_reports_but_never_changes_transcript_of_tool(
+    scanned_space: Path, transcript: Path
+) -> None:
     """It is scanned, and named."""
     before = transcript.read_bytes()
     found = json.loads(cortext(scanned_space, "scan", "--all", "--json").stdout)
     assert [(one["id"], one["message"], one["role"]) for one in found] == [(ID, 2, "user")]
     done = cortext(scanned_space, "redact", ID, "--yes")
     assert (done.returncode, str(transcript) in done.stdout) == (1, True)
-    assert "not touched" in done.stdout
+    assert "cortext never changes" in done.stdout
     assert transcript.read_bytes() == before
 
 
-def test_the_archive_s_copy_stays_masked(scanned_space: Path, transcript: Path) -> None:
+def test_sync_keeps_archive_copy_redacted(scanned_space: Path, transcript: Path) -> None:
     """Sync adds what is new after it, and does not bring back what was masked."""
     ok(scanned_space, "sync")
     (copy,) = Path(paths.archive()).rglob(f"*{ID}*.gz")
@@ -317,11 +319,11 @@ def test_the_archive_s_copy_stays_masked(scanned_space: Path, transcript: Path) 
     assert list(Path(paths.archive()).rglob("*.~*")) == []
 
 
-def test_what_the_tool_still_has_is_not_to_be_masked_twice(
+def test_scan_stops_advising_archive_option_after_archive_redact(
     scanned_space: Path, transcript: Path
 ) -> None:
     """`--archive` is advised until it was done; it counts secrets, not the lines that have them."""
-    advice = f"`cortext redact {ID} --archive` keeps it out of our copies"
+    advice = f"to keep the secret out of the archive: `cortext redact {ID} --archive`"
     assert advice in cortext(scanned_space, "scan", "--all").stdout
     with transcript.open("ab") as file:
         for number, said in ((3, f"{KEY} and {TOKEN}"), (4, f"{TOKEN} once more")):
@@ -329,12 +331,14 @@ def test_what_the_tool_still_has_is_not_to_be_masked_twice(
             file.write(json.dumps(line).encode() + b"\n")
     os.utime(transcript, (1, 1_700_000_100))
     ok(scanned_space, "sync")
-    assert "2 masked in 1 conversation" in ok(scanned_space, "redact", ID, "--archive", "--yes")
+    assert "2 secrets redacted in 1 conversation" in ok(
+        scanned_space, "redact", ID, "--archive", "--yes"
+    )
     again = cortext(scanned_space, "scan", "--all")
     assert (str(transcript) in again.stdout, advice in again.stdout) == (True, False)
 
 
-def test_a_head_that_is_no_json_is_scanned_as_text(scanned_space: Path) -> None:
+def test_scan_and_redact_treat_damaged_line_as_text(scanned_space: Path) -> None:
     """Damage hides nothing."""
     id = begin(scanned_space, "plan", "Deploy", "Hello.")
     path = folder_of(scanned_space, id) / ".session/messages.jsonl"
@@ -345,7 +349,7 @@ def test_a_head_that_is_no_json_is_scanned_as_text(scanned_space: Path) -> None:
     assert b"[redacted github-token " in path.read_bytes()
 
 
-def test_which_one_must_be_said(scanned_space: Path) -> None:
+def test_redact_without_id_or_all_is_usage_error(scanned_space: Path) -> None:
     """`redact` alone is no request to change everything."""
     done = cortext(scanned_space, "redact", "--yes")
     assert (done.returncode, "--all" in done.stderr) == (2, True)
@@ -353,7 +357,7 @@ def test_which_one_must_be_said(scanned_space: Path) -> None:
     assert cortext(scanned_space, "scan").returncode == 1
 
 
-def test_a_title_that_is_a_secret_is_not_shown(scanned_space: Path) -> None:
+def test_scan_and_redact_never_print_secret_in_title(scanned_space: Path) -> None:
     """Neither to people nor to programs, and not in what redact plans to do."""
     begin(scanned_space, "plan", "Deploy", "Hello.")
     id = begin(scanned_space, "plan", "Keys", f"Use {TOKEN} here.")
@@ -365,13 +369,13 @@ def test_a_title_that_is_a_secret_is_not_shown(scanned_space: Path) -> None:
 
 
 @pytest.mark.parametrize("key", [b"", b"garbage"])
-def test_a_damaged_key_is_not_used(scanned_space: Path, key: bytes) -> None:
+def test_redact_refuses_damaged_redaction_key(scanned_space: Path, key: bytes) -> None:
     """Marks of an empty key would let anybody try what was masked."""
     id = begin(scanned_space, "plan", "Keys", f"Use {TOKEN} here.")
     path = Path(paths.redaction_key())
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(key)
     done = cortext(scanned_space, "redact", id, "--yes")
-    assert (done.returncode, "key of redaction is damaged" in done.stderr) == (1, True)
+    assert (done.returncode, "redaction key is damaged" in done.stderr) == (1, True)
     lines = folder_of(scanned_space, id) / ".session/messages.jsonl"
     assert TOKEN in lines.read_text(encoding="utf-8")

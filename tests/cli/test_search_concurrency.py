@@ -154,13 +154,15 @@ def _nothing_is_missing(root: Path, turns: int) -> None:
     assert spots == 2 * (turns + 1) + 40 * 100 + 2 * 42
 
 
-def test_ten_processes(searched_space: Space) -> None:
+def test_concurrent_search_index_and_append_lose_nothing(searched_space: Space) -> None:
     """While eight search, one indexes and one appends: no error, and nothing is missing after."""
     _ten(searched_space, 8)
 
 
 @pytest.mark.slow
-def test_ten_processes_for_long(searched_space: Space) -> None:
+def test_concurrent_search_index_and_append_lose_nothing_for_one_minute(
+    searched_space: Space,
+) -> None:
     """The same for a minute."""
     _ten(searched_space, 60)
 
@@ -174,7 +176,7 @@ with FileLock(sys.argv[1]):
 """
 
 
-def test_another_holds_the_index(searched_space: Space) -> None:
+def test_search_answers_from_old_index_while_index_is_locked(searched_space: Space) -> None:
     """A search answers from what is there, and says what is left and why; nothing else waits."""
     folder = searched_space.add("001-a", "alpha one")
     root = searched_space.root
@@ -187,14 +189,14 @@ def test_another_holds_the_index(searched_space: Space) -> None:
         assert holder.stdout.readline() == "held\n"
         done = cortext(root, "search", "alpha")
         assert ("alpha one" in done.stdout, "alpha two" in done.stdout) == (True, False)
-        left = "1 conversation is not read yet: another process is reading them\n"
+        left = "1 conversation is not read yet: another process is reading them.\n"
         assert (done.returncode, done.stderr) == (0, left)
         assert "001-a" in ok(root, "list")
         holder.communicate()
     assert len(hits(root, "alpha")) == 2
 
 
-def test_in_the_middle_of_a_build(searched_space: Space) -> None:
+def test_search_answers_during_index_build_by_another_process(searched_space: Space) -> None:
     """While another process reads 1,000 conversations, held at some moments of it, a search answers
     from what is there and says what is left; in the end all is there."""
     root = searched_space.root
@@ -202,7 +204,7 @@ def test_in_the_middle_of_a_build(searched_space: Space) -> None:
     assert len(hits(root, "alpha")) == 1
     many(searched_space, 1000, 12)
     child = start(root, sys.executable, "-c", READ_ALL)
-    left = r"[\d,]+ conversations are not read yet: another process is reading them\n"
+    left = r"[\d,]+ conversations are not read yet: another process is reading them\.\n"
     held = 0
     with ending([child]):
         while held < 3 and _is_locked(f"{paths.words()}.lock", child):
@@ -218,7 +220,7 @@ def test_in_the_middle_of_a_build(searched_space: Space) -> None:
     assert [hit["message"] for hit in hits(root, "beta999x7")] == [8]
 
 
-def test_in_the_middle_of_a_transaction(searched_space: Space) -> None:
+def test_search_answers_during_exclusive_index_transaction(searched_space: Space) -> None:
     """A writer that has the whole index for itself keeps nobody from asking it."""
     searched_space.add("001-a", "alpha one")
     assert len(hits(searched_space.root, "alpha")) == 1
@@ -248,7 +250,9 @@ def _is_locked(path: str, child: "subprocess.Popen[str]") -> bool:
     return False
 
 
-def test_a_bar_for_who_waits(searched_space: Space, data_home: Path) -> None:
+def test_first_index_build_draws_progress_bar_only_in_terminal(
+    searched_space: Space, data_home: Path
+) -> None:
     """A first build of more than a second draws a bar in a terminal, which is gone at the end; in
     a pipe there is nothing, nor the next time."""
     many(searched_space, 600, 700)
@@ -264,7 +268,7 @@ def test_a_bar_for_who_waits(searched_space: Space, data_home: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_a_turn_of_a_workspace(tmp_path: Path) -> None:
+def test_next_search_finds_new_workspace_turn(tmp_path: Path) -> None:
     """One more turn is found by the next search, in another process."""
     ok(tmp_path, "init")
     id = begin(tmp_path, "plan", "Colours", "Nothing.")
@@ -273,7 +277,7 @@ def test_a_turn_of_a_workspace(tmp_path: Path) -> None:
     assert [(hit["id"], hit["message"]) for hit in hits(tmp_path, "quokka")] == [(id, 2)]
 
 
-def test_a_turn_of_aur(tmp_path: Path) -> None:
+def test_next_search_finds_new_spawn_turn(tmp_path: Path) -> None:
     """The same in a session of `aur spawn`."""
     folder = Path(paths.spawn_sessions())
     folder.mkdir(parents=True)
@@ -295,7 +299,7 @@ def cached_homes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Homes:
 
 
 @pytest.mark.parametrize("tool", ["claude", "codex", "gemini"])
-def test_a_turn_of_a_tool(cached_homes: Homes, tool: str) -> None:
+def test_next_search_finds_new_line_of_tool_transcript(cached_homes: Homes, tool: str) -> None:
     """The same in a tool's transcript: the last answer as the tool itself once appended it."""
     id, turns = said(tool)
     last, path = turns[-1][1], cached_homes.transcript(tool)
@@ -310,7 +314,7 @@ def test_a_turn_of_a_tool(cached_homes: Homes, tool: str) -> None:
     assert before == [] or tool == "claude"
 
 
-def test_lines_of_one_moment(cached_homes: Homes) -> None:
+def test_next_search_finds_new_line_with_same_timestamp(cached_homes: Homes) -> None:
     """What a tool writes is found also if it has the time of the line before it."""
     id, _ = said("claude")
     path = cached_homes.transcript("claude")
@@ -331,7 +335,7 @@ def test_lines_of_one_moment(cached_homes: Homes) -> None:
         assert [role for _, role in _in_session(cached_homes, id, word)] == ["assistant"]
 
 
-def test_a_turn_of_opencode(cached_homes: Homes) -> None:
+def test_next_search_finds_new_opencode_message(cached_homes: Homes) -> None:
     """The same in the database of OpenCode."""
     id, turns = said("opencode")
     last, path = turns[-1][1], cached_homes.transcript("opencode")

@@ -117,13 +117,13 @@ HARM: dict[str, tuple[Callable[[Path], object], str]] = {
     "truncated": (lambda path: os.truncate(path, path.stat().st_size // 2), "database disk .*"),
     "holes": (holes, "database disk .*|a (day|row) cannot be read.*|no such table: .*"),
     "empty": (empty, "it is empty"),
-    "another program's": (another_program, "another program made it"),
+    "another program's": (another_program, "another program created the file"),
 }
 
 
 @pytest.mark.parametrize(("harm", "reason"), HARM.values(), ids=HARM)
 @pytest.mark.parametrize("which", ["the search index", "the catalog"])
-def test_a_damaged_cache(
+def test_search_rebuilds_damaged_cache_with_single_warning(
     damaged_place: Place, which: str, harm: Callable[[Path], object], reason: str
 ) -> None:
     """It is rebuilt with one warning, and the answer is the same."""
@@ -150,11 +150,13 @@ def test_cache_of_another_version_is_rebuilt_silently(
 @pytest.mark.parametrize(
     ("path", "told"),
     [
-        (paths.words, "warning: the search index cannot be used, so this takes longer"),
-        (paths.catalog, "warning: the catalog cannot be used, so this takes longer"),
+        (paths.words, "warning: the search index cannot be used, so this command takes longer"),
+        (paths.catalog, "warning: the catalog cannot be used, so this command takes longer"),
     ],
 )
-def test_a_folder_in_its_place(damaged_place: Place, path: Callable[[], str], told: str) -> None:
+def test_search_works_and_warns_when_folder_replaces_cache_file(
+    damaged_place: Place, path: Callable[[], str], told: str
+) -> None:
     """It is not removed: what is needed is made for the moment, and that is said."""
     before, sources = damaged_place.search("emptied", "hour")[0], damaged_place.sources()
     a_folder(Path(path()))
@@ -164,7 +166,7 @@ def test_a_folder_in_its_place(damaged_place: Place, path: Callable[[], str], to
     assert damaged_place.search("emptied", "hour") == (before, "")
 
 
-def test_all_of_the_cache_is_gone(damaged_place: Place) -> None:
+def test_search_finds_same_hits_after_cache_is_deleted(damaged_place: Place) -> None:
     """That costs nothing but time."""
     before, sources = damaged_place.search("emptied", "hour")[0], damaged_place.sources()
     shutil.rmtree(damaged_place.cache)
@@ -172,7 +174,7 @@ def test_all_of_the_cache_is_gone(damaged_place: Place) -> None:
     assert damaged_place.sources() == sources
 
 
-def test_a_read_only_cache(damaged_place: Place) -> None:
+def test_search_with_read_only_cache_reports_unread_conversations(damaged_place: Place) -> None:
     """What was read before is found; how much was not, and why, is said; later all is found."""
     before, sources = damaged_place.search("emptied", "hour")[0], damaged_place.sources()
     with read_only(damaged_place.cache):
@@ -188,14 +190,14 @@ def test_a_read_only_cache(damaged_place: Place) -> None:
     with read_only(damaged_place.cache):
         found, said = damaged_place.search("emptied", "hour")
         assert found == before
-        assert said.endswith("1 conversation is not read yet: the index cannot be written\n")
+        assert said.endswith("1 conversation is not read yet: the index cannot be written.\n")
         assert "003-plan-x" in damaged_place.run("list").stdout
         assert "at another hour" in damaged_place.run("show", "003-plan-x").stdout
     found, said = damaged_place.search("emptied", "hour")
     assert (sorted([*before, ("003-plan-x", 2)]), "") == (found, said)
 
 
-def test_a_read_only_cache_with_nothing_in_it(damaged_place: Place) -> None:
+def test_search_with_empty_read_only_cache_finds_everything(damaged_place: Place) -> None:
     """Everything is found, and it is said why that takes longer."""
     before = damaged_place.search("emptied", "hour")[0]
     shutil.rmtree(damaged_place.cache)
@@ -203,12 +205,12 @@ def test_a_read_only_cache_with_nothing_in_it(damaged_place: Place) -> None:
     with read_only(damaged_place.cache):
         found, said = damaged_place.search("emptied", "hour")
     assert found == before
-    problem = "the search index cannot be used, so this takes longer: read-only file system"
+    problem = "the search index cannot be used, so this command takes longer: read-only file system"
     assert said == f"warning: {problem}\n"
 
 
 @pytest.mark.parametrize("leave", [0, 4096, 65_536, 200_000])
-def test_a_full_disk_from_the_start(
+def test_search_finds_everything_when_cache_disk_is_full(
     damaged_place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, leave: int
 ) -> None:
     """Everything is found, listed and shown, whatever can be kept of it."""
@@ -222,7 +224,7 @@ def test_a_full_disk_from_the_start(
         fill(disk, leave)
         found, said = damaged_place.search("emptied", "hour")
         assert found == before
-        assert "the search index cannot be used, so this takes longer: " in said
+        assert "the search index cannot be used, so this command takes longer: " in said
         assert "Traceback" not in said
         assert "003-plan-x" in damaged_place.run("list").stdout
         assert "emptied at the hour 3" in damaged_place.run("show", "003-plan-x").stdout
@@ -232,7 +234,7 @@ def test_a_full_disk_from_the_start(
     }
 
 
-def test_a_disk_that_is_full_later(
+def test_search_reports_unread_conversations_when_disk_fills_later(
     damaged_place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What was read before is found, what was not is told, shown and listed; with space again all
@@ -250,7 +252,7 @@ def test_a_disk_that_is_full_later(
         assert found == before
         assert "3 conversations are not read yet: the index cannot be written" in said
         assert {line.removeprefix("warning: ").partition(":")[0] for line in said.splitlines()} <= {
-            "the catalog cannot be used, so this takes longer",
+            "the catalog cannot be used, so this command takes longer",
             "the search index cannot be written, so new messages are not found",
             "3 conversations are not read yet",
         }
@@ -262,7 +264,7 @@ def test_a_disk_that_is_full_later(
 
 
 @pytest.mark.needs("strace", "to kill at a certain moment")
-def test_killed_while_it_reads(damaged_place: Place) -> None:
+def test_search_finds_everything_after_killed_index_build(damaged_place: Place) -> None:
     """After kill -9 at any write of a first build the next search finds everything, once."""
     for number in range(6, 10):
         damaged_place.space.add(
@@ -297,7 +299,9 @@ def _traced(place: Place, *options: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("jump", [-YEAR, YEAR], ids=["back", "forward"])
-def test_the_clock_jumps(damaged_place: Place, jump: int) -> None:
+def test_search_finds_old_and_new_messages_after_clock_jump(
+    damaged_place: Place, jump: int
+) -> None:
     """A year back or forward: what was said before and what is said after is found, once, and no
     list leaves it out."""
     space, then = damaged_place.space, NOW - timedelta(microseconds=jump // 1000)

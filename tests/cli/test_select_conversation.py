@@ -28,7 +28,7 @@ def rows(cwd: Path, *args: str) -> list[dict[str, object]]:
     return json.loads(ok(cwd, *args, "--json"))
 
 
-def test_a_number_of_a_search_opens_what_stood_there(claude_person: Person) -> None:
+def test_search_result_number_opens_that_conversation(claude_person: Person) -> None:
     """Also what was had in another folder, where ids and dates here begin with that digit."""
     space, shop = claude_person.project("space"), claude_person.project("shop")
     ok(space, "init")
@@ -43,7 +43,7 @@ def test_a_number_of_a_search_opens_what_stood_there(claude_person: Person) -> N
 
 
 @pytest.mark.parametrize("words", [["delete", "2", "--yes"], ["rename", "20", "x"], ["show", "3"]])
-def test_a_bare_number_is_no_beginning_of_anything(
+def test_bare_number_without_list_matches_no_id_date_or_title(
     claude_person: Person, words: Sequence[str]
 ) -> None:
     """Without a list that had it, nothing is meant: neither a date, nor an id, nor a title."""
@@ -51,10 +51,10 @@ def test_a_bare_number_is_no_beginning_of_anything(
     ok(space, "init")
     begin(space, "plan", "the 20 of 3", "What is 3?")
     done = cortext(space, *words)
-    assert (done.returncode, "a number is one of the last list" in done.stderr) == (3, True)
+    assert (done.returncode, "a number refers to the last list" in done.stderr) == (3, True)
 
 
-def test_what_is_kept_stays_in_its_folder(claude_person: Person) -> None:
+def test_imported_and_stopped_sessions_stay_listed_in_their_folder(claude_person: Person) -> None:
     """A session that was imported or stopped outside a workspace is found where it was had, and
     in no other folder's list."""
     proj, other = claude_person.project("proj"), claude_person.project("other")
@@ -67,10 +67,10 @@ def test_what_is_kept_stays_in_its_folder(claude_person: Person) -> None:
         assert {row["title"] for row in found} == {"Why kafka?", "And kafka again?"}
         assert {row["cwd"] for row in found} == {str(proj)}
     nothing = cortext(other, "list")
-    assert (nothing.stdout, "2 in other folders" in nothing.stderr) == ("", True)
+    assert (nothing.stdout, "other folders have 2" in nothing.stderr) == ("", True)
 
 
-def test_stopped_from_elsewhere_it_goes_where_it_was_had(claude_person: Person) -> None:
+def test_stop_from_elsewhere_saves_into_workspace_of_session(claude_person: Person) -> None:
     """Not into the workspace that somebody happens to be in."""
     here, there = claude_person.project("here"), claude_person.project("there")
     ok(here, "init")
@@ -81,7 +81,7 @@ def test_stopped_from_elsewhere_it_goes_where_it_was_had(claude_person: Person) 
     assert folder_of(there, "001-chat-why-kafka")
 
 
-def test_personal_ones_of_no_known_folder_come_last(claude_person: Person) -> None:
+def test_list_puts_personal_conversations_without_folder_last(claude_person: Person) -> None:
     """Those that begin outside a workspace belong to the folder that they begin in."""
     proj, other = claude_person.project("proj"), claude_person.project("other")
     ok(proj, "new", "plan", "placed")
@@ -95,7 +95,7 @@ def test_personal_ones_of_no_known_folder_come_last(claude_person: Person) -> No
     assert [row["title"] for row in rows(other, "list")] == ["Hello?", "unplaced"]
 
 
-def test_what_is_said_later_in_a_session_that_is_kept(claude_person: Person) -> None:
+def test_list_and_search_include_later_messages_of_imported_session(claude_person: Person) -> None:
     """The next list and the next search have it, without a hook, and once."""
     proj = claude_person.project("proj")
     id = claude_person.say(proj, ["Why kafka?", "Because."], hours=50)
@@ -109,7 +109,7 @@ def test_what_is_said_later_in_a_session_that_is_kept(claude_person: Person) -> 
     assert (row["id"], row["messages"]) == ("001-chat-why-kafka", 4)
 
 
-def test_a_title_is_the_whole_first_line(claude_person: Person) -> None:
+def test_title_is_complete_first_line_and_id_is_truncated(claude_person: Person) -> None:
     """Lists are searched in all of it, and an id is cut where ids are."""
     proj = claude_person.project("proj")
     id = claude_person.say(proj, [f"{LONG}\nMore.", "Redis."])
@@ -121,7 +121,7 @@ def test_a_title_is_the_whole_first_line(claude_person: Person) -> None:
     assert len(name) == len("001-chat-") + 60
 
 
-def test_before_anything_exists(claude_person: Person) -> None:
+def test_list_search_and_doctor_name_searched_folders_when_empty(claude_person: Person) -> None:
     """A list, a search and `doctor` say where they looked."""
     proj = claude_person.project("proj")
     for command in (["list"], ["search", "redis"], ["doctor"]):
@@ -132,7 +132,7 @@ def test_before_anything_exists(claude_person: Person) -> None:
         assert "CLAUDE_CONFIG_DIR is not set" in said
 
 
-def test_a_misspelt_word_that_was_said(claude_person: Person) -> None:
+def test_show_suggests_word_from_messages_for_misspelt_name(claude_person: Person) -> None:
     """As a search has it, and no title that is merely alike."""
     proj = claude_person.project("proj")
     claude_person.say(proj, ["What about the cache?", "Redis, for the lists."])
@@ -148,11 +148,11 @@ def test_resume_finds_a_title_elsewhere_by_a_misspelt_word(claude_person: Person
     claude_person.say(shop, ["Add a retry budget to the checkout service", "Done."])
     done = cortext(shop, "resume", "rety", "uploads", "--context")
     assert done.returncode == 0
-    assert "nothing is called that; taking it for " in done.stderr
+    assert "No title matches; using the most similar title, " in done.stderr
     assert "Conversation: chat / Design the retry logic for uploads\n" in done.stdout
 
 
-def test_ids_that_fit(claude_person: Person) -> None:
+def test_narrow_list_shortens_ids_to_unique_prefixes(claude_person: Person) -> None:
     """In a narrow terminal a conversation's number is its id; where several have it, some more."""
     space = claude_person.project("space")
     ok(space, "init")
@@ -164,10 +164,10 @@ def test_ids_that_fit(claude_person: Person) -> None:
     shutil.copytree(folder, folder.parent.with_name("2020-01-01") / folder.name)
     again = terminal(space, ["list"], columns=80).text
     assert "2020-01-01/001 " in again
-    assert "…" not in again
+    assert all("…" not in line[:40] for line in again.splitlines())
 
 
-def test_a_choice_begins_with_the_titles(claude_person: Person) -> None:
+def test_resume_choice_lists_titles_before_long_ids(claude_person: Person) -> None:
     """However long ids are."""
     space = claude_person.project("space")
     ok(space, "init")
@@ -178,7 +178,9 @@ def test_a_choice_begins_with_the_titles(claude_person: Person) -> None:
     assert "  2. first of the topics" in asked.text
 
 
-def test_copies_of_a_workspace(claude_person: Person) -> None:
+def test_copied_workspace_conversations_are_listed_once_until_changed(
+    claude_person: Person,
+) -> None:
     """What is in two checkouts is found once, by the id; of what has gone on in one the longer is
     found, beside that of the checkout where one is, by names that work."""
     space = claude_person.project("space")
@@ -208,7 +210,7 @@ def test_copies_of_a_workspace(claude_person: Person) -> None:
 
 
 @pytest.mark.usefixtures("git_identity")
-def test_a_git_worktree(claude_person: Person) -> None:
+def test_git_worktree_conversation_is_listed_once(claude_person: Person) -> None:
     """Two checkouts of one repository are no two conversations."""
     space = claude_person.project("space")
     git(space, "init", "-q")
@@ -222,7 +224,7 @@ def test_a_git_worktree(claude_person: Person) -> None:
     assert [row["id"] for row in rows(space, "list", "--all")] == [id]
 
 
-def test_a_folder_by_another_name(claude_person: Person) -> None:
+def test_search_in_option_follows_symlink(claude_person: Person) -> None:
     """`--in` follows a link."""
     proj = claude_person.project("proj")
     claude_person.say(proj, ["Why kafka?", "Because."])
@@ -230,7 +232,7 @@ def test_a_folder_by_another_name(claude_person: Person) -> None:
     assert len(rows(claude_person.folder, "search", "kafka", "--in", "link")) == 1
 
 
-def test_an_import_of_next_to_nothing_is_no_import_of_all(claude_person: Person) -> None:
+def test_import_refuses_empty_or_too_short_id_prefix(claude_person: Person) -> None:
     """A number, and a name that a script left empty, are no beginning of the ids of sessions that
     were imported before."""
     proj = claude_person.project("proj")
@@ -240,3 +242,11 @@ def test_an_import_of_next_to_nothing_is_no_import_of_all(claude_person: Person)
         done = cortext(proj, "import", name)
         assert (done.returncode, done.stdout) == (code, "")
     assert ok(proj, "import", id[:4]).startswith("already here: ")
+
+
+def test_ambiguous_query_hint_says_that_beginning_of_id_is_enough(claude_person: Person) -> None:
+    proj = claude_person.project("proj")
+    ids = [claude_person.say(proj, [f"Fix the pond {n}", "Yes."]) for n in (1, 2)]
+    done = cortext(proj, "resume", "pond")
+    assert (done.returncode, "hint: the beginning of an id is enough" in done.stderr) == (4, True)
+    assert ok(proj, "show", ids[0][:8]).startswith("Fix the pond 1\n")

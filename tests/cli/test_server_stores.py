@@ -39,17 +39,17 @@ def texts(url: str, id: str) -> list[str]:
     return found
 
 
-def test_sessions_go_to_a_server_and_come_back(tmp_path: Path, url: str) -> None:
+def test_copy_to_server_and_back_keeps_session_equal(tmp_path: Path, url: str) -> None:
     """Equal, both ways, and a second copy has nothing to do."""
     put("log:" + str(tmp_path / "here"), said("pond", "How deep?"))
     here, back = f"log:{tmp_path}/here", f"log:{tmp_path}/back"
-    assert ok(tmp_path, "copy", here, url) == "1 copied, 0 there already, 0 failed\n"
-    assert ok(tmp_path, "copy", here, url) == "0 copied, 1 there already, 0 failed\n"
-    assert ok(tmp_path, "copy", url, back) == "1 copied, 0 there already, 0 failed\n"
+    assert ok(tmp_path, "copy", here, url) == "1 copied, 0 already up to date, 0 failed\n"
+    assert ok(tmp_path, "copy", here, url) == "0 copied, 1 already up to date, 0 failed\n"
+    assert ok(tmp_path, "copy", url, back) == "1 copied, 0 already up to date, 0 failed\n"
     assert open_session_store(back).load("pond") == open_session_store(here).load("pond")
 
 
-def test_a_server_is_listed_and_one_of_it_shown(tmp_path: Path, url: str) -> None:
+def test_list_show_and_export_work_on_server_store(tmp_path: Path, url: str) -> None:
     """By the beginning of its id; exported too."""
     put(url, said("pond", "How deep?"))
     [row] = json.loads(ok(tmp_path, "list", "--store", url, "--json"))
@@ -59,15 +59,18 @@ def test_a_server_is_listed_and_one_of_it_shown(tmp_path: Path, url: str) -> Non
     assert cortext(tmp_path, "show", "nobody", "--store", url).returncode == 3
 
 
-def test_an_empty_server_says_so(tmp_path: Path, url: str) -> None:
+def test_list_reports_empty_server_store_without_error(tmp_path: Path, url: str) -> None:
     """Nothing there is no error, and is not silent."""
     done = cortext(tmp_path, "list", "--store", url)
     assert (done.returncode, done.stdout) == (0, "")
-    assert "no sessions in" in done.stderr
+    assert "No sessions in" in done.stderr
+    assert "`cortext web --store URL` shows them" in done.stderr
 
 
 @pytest.mark.parametrize("to_server", [True, False])
-def test_two_strangers_of_one_id_are_not_mixed(tmp_path: Path, url: str, to_server: bool) -> None:
+def test_copy_refuses_different_session_with_same_id(
+    tmp_path: Path, url: str, to_server: bool
+) -> None:
     """The one in the target is left as it was, and named; also one without a message."""
     folder = f"log:{tmp_path}/here"
     source, target = (folder, url) if to_server else (url, folder)
@@ -76,12 +79,12 @@ def test_two_strangers_of_one_id_are_not_mixed(tmp_path: Path, url: str, to_serv
     put(source, said("pond", "ours"))
     put(source, said("bare", "ours"))
     done = cortext(tmp_path, "copy", source, target)
-    assert (done.returncode, done.stdout) == (1, "0 copied, 0 there already, 2 failed\n")
-    assert "not copied: pond: pond is another session in the target" in done.stderr
+    assert (done.returncode, done.stdout) == (1, "0 copied, 0 already up to date, 2 failed\n")
+    assert "not copied: pond: the target has a different session with the id pond" in done.stderr
     assert (texts(target, "pond"), texts(target, "bare")) == (["theirs"], [])
 
 
-def test_a_server_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
+def test_unreachable_server_error_has_address_but_no_password(tmp_path: Path) -> None:
     """With its address and a hint, for each command, and no traceback."""
     url = f"redis://:secret@127.0.0.1:{free_port()}/0"
     done = cortext(tmp_path, "list", "--store", url)

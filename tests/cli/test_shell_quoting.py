@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cortext.cli.launch_tool import command_line
 from cortext.cli.shell_quoting import quoted
+from cortext.cli.tool_reopening import command_line
 from cortext.model.safe_text import clean
 from cortext.tools.launch import LaunchPlan
 
@@ -39,7 +39,7 @@ def unquoted(shell: str, words: str) -> bytes:
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-def test_every_shell_reads_the_words_back(shell: str) -> None:
+def test_quoted_words_are_read_back_unchanged_by_every_shell(shell: str) -> None:
     """Byte for byte, and the first one as text of its own too."""
     words = " ".join(map(quoted, HOSTILE))
     expected = b"".join(os.fsencode(word) + b"\0" for word in HOSTILE)
@@ -47,7 +47,7 @@ def test_every_shell_reads_the_words_back(shell: str) -> None:
 
 
 @given(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])))
-def test_no_terminal_code_is_in_any_word(word: str) -> None:
+def test_quoted_word_contains_no_terminal_codes(word: str) -> None:
     """Nothing that moves the cursor; a newline only where the word ends in one."""
     shown = quoted(word)
     assert clean(shown) == shown
@@ -55,14 +55,14 @@ def test_no_terminal_code_is_in_any_word(word: str) -> None:
 
 
 @given(st.text(st.characters(categories=["Cs"], max_codepoint=0xDFFF)))
-def test_half_a_character_is_no_error(word: str) -> None:
+def test_quoted_replaces_lone_surrogates_with_question_marks(word: str) -> None:
     """What is neither text nor a byte stands as a question mark."""
     bare = "".join(c if "\udc80" <= c <= "\udcff" else "?" for c in word)
     assert unquoted("sh", quoted(word)) == os.fsencode(bare) + b"\0"
 
 
 @pytest.mark.parametrize("name", ["esc\x1b[31m", "new\nline", "at the end\n", "\udcff", "plain"])
-def test_the_line_leads_into_the_folder(name: str, tmp_path: Path) -> None:
+def test_command_line_is_printable_and_enters_hostile_folder(name: str, tmp_path: Path) -> None:
     """It is one line, it shows no code, and run by sh the tool starts where it should."""
     folder = tmp_path / name
     folder.mkdir()

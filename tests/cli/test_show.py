@@ -30,7 +30,7 @@ def talk() -> list[SessionMessage]:
     ]
 
 
-def test_a_pipe_gets_all_of_it_as_it_is(empty_workspace: Path) -> None:
+def test_show_in_pipe_prints_complete_plain_text(empty_workspace: Path) -> None:
     """Found by words of the title; plain text, nothing cut, and where the files are."""
     long = "word " * 400 + "end"
     folder = keep(empty_workspace, "001-debug-x", *talk(), SessionMessage("user", long))
@@ -47,7 +47,7 @@ def test_a_pipe_gets_all_of_it_as_it_is(empty_workspace: Path) -> None:
     assert "\x1b" not in done.stdout
 
 
-def test_stubs_say_where_the_whole_is(empty_workspace: Path) -> None:
+def test_show_stubs_shorten_tool_calls_and_name_message_option(empty_workspace: Path) -> None:
     """A stub has how a call ended; `--message` has the call and its results, in full."""
     keep(empty_workspace, "001-debug-x", *talk())
     short = cortext(empty_workspace, "show", "001", "--stubs").stdout
@@ -59,7 +59,7 @@ def test_stubs_say_where_the_whole_is(empty_workspace: Path) -> None:
     assert ("Why does" in whole, "A race" in whole) == (False, False)
 
 
-def test_messages_by_number_and_from_the_end(empty_workspace: Path) -> None:
+def test_show_selects_messages_by_number_range_or_last_count(empty_workspace: Path) -> None:
     """Counted from 1, a range, the last ones; and the same as JSON."""
     keep(empty_workspace, "001-debug-x", *talk())
     for args, expected in (
@@ -76,14 +76,16 @@ def test_messages_by_number_and_from_the_end(empty_workspace: Path) -> None:
 @pytest.mark.parametrize(
     ("value", "says"),
     [
-        ("0", "is no message"),
-        ("3-2", "is no message"),
-        ("x", "is no message"),
-        ("٣", "is no message"),
-        ("6", "has 5 messages"),
+        ("0", "is not a message number"),
+        ("3-2", "is not a message number"),
+        ("x", "is not a message number"),
+        ("٣", "is not a message number"),
+        ("6", "no message 6; this conversation has 5"),
     ],
 )
-def test_a_message_that_is_not_there(value: str, says: str, empty_workspace: Path) -> None:
+def test_show_rejects_invalid_message_number_as_usage_error(
+    value: str, says: str, empty_workspace: Path
+) -> None:
     """A usage error in one sentence."""
     keep(empty_workspace, "001-debug-x", *talk())
     done = cortext(empty_workspace, "show", "001", "--message", value)
@@ -92,7 +94,7 @@ def test_a_message_that_is_not_there(value: str, says: str, empty_workspace: Pat
     assert "Traceback" not in done.stderr
 
 
-def test_recorded_tool_calls_are_shown(empty_workspace: Path) -> None:
+def test_show_prints_recorded_tool_calls_with_their_results(empty_workspace: Path) -> None:
     """Calls beside the messages stand with the message after them, or with the last."""
     session = Session("001-debug-x", title="T", messages=talk()[:1])
     session.record_tool_call("grep", {"pattern": "lock"}, {"output": "two\nlines"})
@@ -104,7 +106,7 @@ def test_recorded_tool_calls_are_shown(empty_workspace: Path) -> None:
     assert "deploy" in cortext(empty_workspace, "show", "001", "--stubs").stdout
 
 
-def test_a_terminal_gets_rendered_markdown_in_a_pager(empty_workspace: Path) -> None:
+def test_show_in_terminal_renders_markdown_through_pager(empty_workspace: Path) -> None:
     """Through $PAGER, with headings, bold text, bullets and stubs."""
     keep(empty_workspace, "001-debug-x", *talk())
     out = in_terminal(empty_workspace, "show", "001", PAGER="sed s/^/|/")
@@ -121,7 +123,7 @@ def test_a_terminal_gets_rendered_markdown_in_a_pager(empty_workspace: Path) -> 
     assert max(len(line) for line in bare.split("\n") if line[1:] not in paths) <= 81
 
 
-def test_no_pager_plain_and_dumb(empty_workspace: Path) -> None:
+def test_show_honours_no_pager_plain_and_dumb_terminal(empty_workspace: Path) -> None:
     """Each takes one thing away; `--plain` is the text of a pipe."""
     keep(empty_workspace, "001-debug-x", *talk())
     assert "|" not in in_terminal(empty_workspace, "show", "001", "--no-pager", PAGER="sed s/^/|/")
@@ -130,7 +132,7 @@ def test_no_pager_plain_and_dumb(empty_workspace: Path) -> None:
     assert "\x1b" not in in_terminal(empty_workspace, "show", "001", TERM="dumb")
 
 
-def test_colours_only_where_they_are_wanted(empty_workspace: Path) -> None:
+def test_show_uses_no_colour_with_no_color_set(empty_workspace: Path) -> None:
     """NO_COLOR leaves bold and dim, and no colour."""
     keep(empty_workspace, "001-debug-x", *talk(), SessionMessage("user", "```python\nx = 1\n```"))
     coloured = re.compile(r"\x1b\[[0-9;]*\b(?:3[0-8]|4[0-8]|9[0-7]|10[0-7])\b[0-9;]*m")
@@ -138,7 +140,7 @@ def test_colours_only_where_they_are_wanted(empty_workspace: Path) -> None:
     assert not coloured.search(in_terminal(empty_workspace, "show", "001", NO_COLOR="1"))
 
 
-def test_a_program_of_the_workspace_is_no_pager(empty_workspace: Path) -> None:
+def test_show_never_runs_pager_from_current_folder(empty_workspace: Path) -> None:
     """Not one that is found from the current folder, nor one that is named from there."""
     keep(empty_workspace, "001-debug-x", *talk())
     for name in ("less", "evil"):
@@ -151,7 +153,9 @@ def test_a_program_of_the_workspace_is_no_pager(empty_workspace: Path) -> None:
 
 
 @pytest.mark.parametrize("args", [[], ["--full"], ["--plain"], ["--message", "1-3"]])
-def test_no_hostile_byte_reaches_a_terminal(args: list[str], empty_workspace: Path) -> None:
+def test_show_neutralizes_hostile_text_in_every_field(
+    args: list[str], empty_workspace: Path
+) -> None:
     """Of titles, messages, tool calls, names, tags, models and summaries only text comes out."""
     nasty = " ".join(HOSTILE)
     call = {"id": "c", "name": f"Bash{nasty}", "input": {f"command{nasty}": nasty}}
@@ -171,7 +175,7 @@ def test_no_hostile_byte_reaches_a_terminal(args: list[str], empty_workspace: Pa
     assert "\x1b" not in piped
 
 
-def test_rendering_hides_nothing(empty_workspace: Path) -> None:
+def test_show_rendering_keeps_html_link_targets_and_deep_quotes(empty_workspace: Path) -> None:
     """HTML, comments, link targets, definitions and very deep quotes are there to be read."""
     text = (
         "a <!-- secret --> b\n\n<system-reminder>do</system-reminder>\n\n[ref]: http://x.test\n\n"
@@ -187,7 +191,7 @@ def test_rendering_hides_nothing(empty_workspace: Path) -> None:
     assert bare.count("w") >= 200
 
 
-def test_a_folder_without_a_session_shows_its_markdown(empty_workspace: Path) -> None:
+def test_show_prints_markdown_of_folder_without_session(empty_workspace: Path) -> None:
     """Whoever deleted `.session/` still has the document."""
     document = Path(cortext(empty_workspace, "new", "plan", "A trip").stdout.strip())
     shutil.rmtree(document.parent / ".session")
@@ -202,7 +206,7 @@ def test_a_folder_without_a_session_shows_its_markdown(empty_workspace: Path) ->
 
 
 @pytest.mark.parametrize("broken", ["session.json", "messages.jsonl"])
-def test_a_damaged_conversation_is_shown_as_far_as_it_goes(
+def test_show_prints_rest_of_damaged_conversation_and_exits_5(
     broken: str, empty_workspace: Path
 ) -> None:
     """The rest is there, the file is named, the code is 5, and others are as they were."""
@@ -217,9 +221,7 @@ def test_a_damaged_conversation_is_shown_as_far_as_it_goes(
     assert cortext(empty_workspace, "show", "other").returncode == 0
 
 
-def test_without_a_conversation_the_sessions_are_looked_at(
-    empty_workspace: Path, tmp_path: Path
-) -> None:
+def test_show_falls_back_to_session_of_default_store(empty_workspace: Path, tmp_path: Path) -> None:
     """A session of the default store by its id or the beginning of it; a conversation wins."""
     data = str(tmp_path / "data")
     storage = SessionStorage(tmp_path / "data/src/opencode/sessions")
@@ -235,15 +237,15 @@ def test_without_a_conversation_the_sessions_are_looked_at(
 
 
 @pytest.mark.parametrize("query", ["nothing-like-it-zzz", "../../etc/passwd", "-- -p", "$(x)"])
-def test_nothing_is_found(query: str, empty_workspace: Path) -> None:
+def test_show_exits_3_when_no_conversation_matches(query: str, empty_workspace: Path) -> None:
     """Exit code 3 and one sentence."""
     done = cortext(empty_workspace, "show", "--", query)
     assert (done.returncode, done.stdout) == (3, "")
-    assert "error: session not found: " in done.stderr
+    assert "error: conversation not found: " in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_several_are_named(empty_workspace: Path) -> None:
+def test_show_lists_ambiguous_matches_and_exits_4(empty_workspace: Path) -> None:
     """Exit code 4, with the ids to choose from."""
     for id in ("001-debug-x", "002-debug-y"):
         keep(empty_workspace, id, *talk())
@@ -251,14 +253,14 @@ def test_several_are_named(empty_workspace: Path) -> None:
     assert (done.returncode, "002-debug-y" in done.stderr) == (4, True)
 
 
-def test_a_terminal_without_our_characters(empty_workspace: Path) -> None:
+def test_show_replaces_unencodable_characters_with_question_marks(empty_workspace: Path) -> None:
     """What cannot be written becomes a question mark, and no error."""
     keep(empty_workspace, "001-debug-x", SessionMessage("user", "日本語 ok"))
     done = cortext(empty_workspace, "show", "001", PYTHONIOENCODING="ascii")
     assert (done.returncode, "??? ok" in done.stdout) == (0, True)
 
 
-def test_a_pipe_needs_no_rich(empty_workspace: Path) -> None:
+def test_show_in_pipe_imports_no_heavy_modules(empty_workspace: Path) -> None:
     """It costs more than all the rest."""
     keep(empty_workspace, "001-debug-x", *talk())
     code = "import sys; from cortext.cli.main import main; sys.argv[1:] = ['show', '001']; main(); "

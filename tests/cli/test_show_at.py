@@ -39,7 +39,9 @@ def talk(count: int) -> list[str]:
     ("at", "expected"),
     [(1, [1, 2, 3]), (2, [1, 2, 3, 4]), (10, [8, 9, 10, 11, 12]), (20, [18, 19, 20])],
 )
-def test_some_before_and_after(quiet_workspace: Path, at: int, expected: list[int]) -> None:
+def test_show_at_marks_message_and_shows_its_neighbours(
+    quiet_workspace: Path, at: int, expected: list[int]
+) -> None:
     """The message is marked, and it is said how much of the conversation is shown."""
     id = begin(quiet_workspace, "plan", "Long", *talk(20))
     shown = ok(quiet_workspace, "show", id, "--at", str(at))
@@ -52,7 +54,7 @@ def test_some_before_and_after(quiet_workspace: Path, at: int, expected: list[in
     assert [message["content"] for message in found] == [f"said {n}" for n in expected]
 
 
-def test_what_tools_did_does_not_count(quiet_workspace: Path) -> None:
+def test_show_at_counts_only_spoken_messages_as_neighbours(quiet_workspace: Path) -> None:
     """Around a message stands what was said, with the calls between; never very many."""
     tools = [SessionMessage("tool", f"out {n}", tool_call_id=str(n)) for n in range(5)]
     spoken = [SessionMessage("user", "one"), SessionMessage("assistant", "two")]
@@ -65,30 +67,32 @@ def test_what_tools_did_does_not_count(quiet_workspace: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (["--at", "3"], "001-plan-short has 2 messages, counted from 1"),
-        (["--at", "0"], "'0' is no message; give 7, document or agents"),
+        (["--at", "3"], "error: no message 3; this conversation has 2\n"),
+        (["--at", "0"], "'0' is not a message number; give a number, document or agents"),
         (["--at", "agents"], "001-plan-short has no sub-agents"),
-        (["--at", "1", "-n", "2"], "--at says which messages are shown"),
-        (["--at", "1", "--message", "2"], "--at says which messages are shown"),
+        (["--at", "1", "-n", "2"], "--at cannot be combined with"),
+        (["--at", "1", "--message", "2"], "--at cannot be combined with"),
     ],
 )
-def test_what_is_not_there(quiet_workspace: Path, options: list[str], told: str) -> None:
-    """One sentence."""
+def test_show_at_rejects_invalid_position_with_exit_code_2(
+    quiet_workspace: Path, options: list[str], told: str
+) -> None:
     begin(quiet_workspace, "plan", "Short", "one", "two")
     done = cortext(quiet_workspace, "show", "001", *options)
     assert (done.returncode, done.stdout) == (2, "")
     assert told in done.stderr
 
 
-def test_a_message_of_an_empty_conversation(quiet_workspace: Path) -> None:
-    """There is none, and nothing to be counted."""
+def test_show_at_reports_empty_conversation(quiet_workspace: Path) -> None:
     begin(quiet_workspace, "plan", "Empty")
     done = cortext(quiet_workspace, "show", "001", "--at", "3")
-    assert done.stderr.endswith("001-plan-empty has no messages\n")
+    assert done.stderr == "error: no message 3; this conversation has no messages\n"
 
 
 @pytest.mark.parametrize("tool", ["claude", "codex", "gemini", "opencode"])
-def test_in_a_tool(tool: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_show_at_opens_tool_session_at_message_of_search_hit(
+    tool: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The number that a search tells opens a tool's session there; its sub-agents are left out."""
     homes = lay_out(tmp_path)
     root = tmp_path / "space"
@@ -98,15 +102,15 @@ def test_in_a_tool(tool: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("CI", "true")
-    hits = json.loads(ok(root, "search", "emptied", "every", "--tool", tool, "--json"))
-    (hit,) = [hit for hit in hits if hit["id"] == said(tool)[0]]
+    hits = json.loads(ok(root, "search", '"emptied every"', "--tool", tool, "--json"))
+    hit = next(hit for hit in hits if hit["id"] == said(tool)[0])
     shown = ok(root, "show", hit["id"], "--at", str(hit["message"]), "--stubs")
     after = shown.split("◀\n", 1)[1]
     assert after.startswith("Decided: the cache is emptied every hour.\n")
     assert "sub-agent" not in shown
 
 
-def test_in_a_terminal(quiet_workspace: Path) -> None:
+def test_show_at_in_terminal_marks_message_heading(quiet_workspace: Path) -> None:
     """Rendered, with the mark in its heading."""
     id = begin(quiet_workspace, "plan", "Long", *talk(20))
     shown = in_terminal(quiet_workspace, "show", id, "--at", "10")
@@ -114,7 +118,31 @@ def test_in_a_terminal(quiet_workspace: Path) -> None:
     assert any("#10 " in line and "◀" in line for line in shown.splitlines())
 
 
-def test_what_a_tool_printed(quiet_workspace: Path) -> None:
+def test_show_at_opens_pager_at_the_message(quiet_workspace: Path) -> None:
+    long = [f"said {n}\n\n" + "\n\n".join(f"part {m}" for m in range(40)) for n in range(1, 21)]
+    id = begin(quiet_workspace, "plan", "Long", *long)
+    pager = quiet_workspace / "less"
+    pager.write_text('#!/bin/sh\necho "$LESS|$*"\ncat\n', encoding="utf-8")
+    pager.chmod(0o755)
+    chosen = "-R -Pa prompt"
+    shown = in_terminal(quiet_workspace, "show", id, "--at", "10", PAGER=str(pager), LESS=chosen)
+    first, _, text = STYLE.sub("", shown).partition("\n")
+    options, _, arguments = first.partition("|")
+    assert options == chosen
+    first_line = int(arguments.removeprefix("+").removesuffix("g"))
+    assert text.split("\n")[first_line - 1].startswith("#10 ")
+
+
+def test_show_at_keeps_short_page_whole_in_pager(quiet_workspace: Path) -> None:
+    id = begin(quiet_workspace, "plan", "Long", *talk(20))
+    pager = quiet_workspace / "less"
+    pager.write_text('#!/bin/sh\necho "LESS is $LESS$*"\n', encoding="utf-8")
+    pager.chmod(0o755)
+    shown = in_terminal(quiet_workspace, "show", id, "--at", "10", PAGER=str(pager))
+    assert shown == "LESS is -FRX\n"
+
+
+def test_show_at_prints_complete_tool_output(quiet_workspace: Path) -> None:
     """Is told in full below its own heading, also in a terminal, which folds it into its call."""
     call = {"id": "c1", "name": "Bash", "arguments": {"command": "make it"}}
     printed = "\n".join(["the ibex is here", *(f"line {n}" for n in range(40))])
@@ -135,7 +163,7 @@ def test_what_a_tool_printed(quiet_workspace: Path) -> None:
     assert ("make it" in shown, "result: message 3" in shown, "#3" in shown) == (True, True, False)
 
 
-def test_its_document(quiet_workspace: Path) -> None:
+def test_show_at_document_prints_only_markdown(quiet_workspace: Path) -> None:
     """The markdown and nothing else, where a session has both."""
     id = begin(quiet_workspace, "plan", "Written", "said aloud")
     path = folder_of(quiet_workspace, id) / "plan.md"
@@ -155,7 +183,9 @@ def test_its_document(quiet_workspace: Path) -> None:
     )
 
 
-def test_its_sub_agents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_show_at_agents_prints_only_sub_agents(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What a search finds with them is shown in full, also in a terminal, without the rest."""
     homes = lay_out(tmp_path)
     root = tmp_path / "space"
@@ -183,7 +213,9 @@ def test_its_sub_agents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     assert [each["content"] for each in answer["sub_agents"][0]["messages"]] == ["An okapi!"]
 
 
-def test_the_shell_knows_the_places(quiet_workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_completion_offers_document_and_agents_after_at(
+    quiet_workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """After --at: what is no message."""
     monkeypatch.setenv("_CORTEXT_COMPLETE", "bash_complete")
     monkeypatch.setenv("COMP_WORDS", "cortext show x --at ")
@@ -191,7 +223,9 @@ def test_the_shell_knows_the_places(quiet_workspace: Path, monkeypatch: pytest.M
     assert cortext(quiet_workspace).stdout.split() == ["plain,document", "plain,agents"]
 
 
-def test_the_numbers_of_a_search(quiet_workspace: Path, data_home: Path) -> None:
+def test_show_and_resume_accept_numbers_of_last_search(
+    quiet_workspace: Path, data_home: Path
+) -> None:
     """In one terminal: `show 2` is what the search numbered so, also a session of `spawn`, with
     which `resume` says how to go on."""
     begin(quiet_workspace, "plan", "Older", "an ibex")
@@ -201,11 +235,11 @@ def test_the_numbers_of_a_search(quiet_workspace: Path, data_home: Path) -> None
     session.messages = [SessionMessage("user", "Where is the ibex?")]
     open_session_store(f"log:{folder}").save(session)
     lines = ("search ibex", "show 1 --at 1", "show 2 --at 1")
-    commands = [*(f"{SCRIPT} {each} --no-pager" for each in lines), f"{SCRIPT} resume 1 --print"]
+    commands = [*(f"{SCRIPT} {each} --no-pager" for each in lines), f"{SCRIPT} resume 2 --print"]
     screen = STYLE.sub("", terminal(quiet_workspace, "; ".join(commands)))
     found, _, rest = screen.partition("#1 user")
-    assert found.index("1. Ask") < found.index("2. Older")
-    assert rest.index("Where is the ibex?") < rest.index("an ibex")
+    assert found.index("1. Older") < found.index("2. Ask")
+    assert rest.index("an ibex") < rest.index("Where is the ibex?")
     assert "cortext spawn --resume helper-1" in rest
 
 

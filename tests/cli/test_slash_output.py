@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from cortext.formats.briefing import unescape
+from cortext.formats.framed_history import unescape
 from tests.command import SCRIPT, begin, ok
 
 IN_GEMINI = {"GEMINI_CLI": "1"}
@@ -67,7 +67,7 @@ def late(cwd: Path, *args: str, env: Mapping[str, str] | None = None) -> str:
     return said.decode("utf-8", "replace")
 
 
-def test_all_of_a_briefing_is_read_in_gemini(long_workspace: Path) -> None:
+def test_gemini_receives_complete_briefing_before_exit(long_workspace: Path) -> None:
     """Nothing of it waits any more when we end, and what may wait then shows nothing."""
     said = late(long_workspace, *BRIEFING, env=IN_GEMINI).rstrip("\r")
     ends = re.findall(r"\[END HISTORY [0-9a-f]{32}\]\n\[end cortext [0-9a-f]{32}\]\n\Z", said)
@@ -76,7 +76,7 @@ def test_all_of_a_briefing_is_read_in_gemini(long_workspace: Path) -> None:
     assert "\r" not in said
 
 
-def test_all_of_a_list_is_read_in_gemini(long_workspace: Path) -> None:
+def test_gemini_receives_complete_slash_list_before_exit(long_workspace: Path) -> None:
     """Whatever a slash command prints is followed by as much."""
     said = late(long_workspace, "slash", "list", env=IN_GEMINI).rstrip("\r")
     assert said.endswith("(number or search)\n")
@@ -87,7 +87,7 @@ def test_all_of_a_list_is_read_in_gemini(long_workspace: Path) -> None:
     [(("show", "long story"), "Number 7: "), (("search", "number"), "Long story"), (("list",), "")],
     ids=["show", "search", "list"],
 )
-def test_all_that_any_command_says_is_read_in_gemini(
+def test_gemini_receives_complete_output_of_any_command(
     long_workspace: Path, words: tuple[str, ...], last: str
 ) -> None:
     """An agent may run any of them in a shell."""
@@ -98,30 +98,32 @@ def test_all_that_any_command_says_is_read_in_gemini(
     assert said.rstrip("\r").endswith("\n")
 
 
-def test_codex_in_gemini_is_told_nothing_more(long_workspace: Path) -> None:
+def test_output_has_no_gemini_padding_for_codex_inside_gemini(long_workspace: Path) -> None:
     """Each says that it is there; without a process of Gemini's above us it is the other."""
     env = {**IN_GEMINI, "CODEX_THREAD_ID": "0" * 8}
     assert "\r" not in late(long_workspace, "list", env=env)
 
 
 @pytest.mark.parametrize("env", [{}, {"CODEX_THREAD_ID": "0" * 8}])
-def test_nothing_is_added_in_another_terminal(long_workspace: Path, env: dict[str, str]) -> None:
+def test_output_has_no_gemini_padding_in_other_terminals(
+    long_workspace: Path, env: dict[str, str]
+) -> None:
     """Another tool may keep each byte."""
     assert "\r" not in late(long_workspace, "slash", "list", env=env)
 
 
-def test_nothing_is_added_without_a_terminal(long_workspace: Path) -> None:
+def test_output_has_no_gemini_padding_in_pipe(long_workspace: Path) -> None:
     """Gemini CLI reads pipes to their end."""
     assert "\r" not in ok(long_workspace, *BRIEFING, env=IN_GEMINI)
 
 
-def test_no_piece_is_longer_than_a_tool_takes(long_workspace: Path) -> None:
+def test_briefing_parts_stay_below_output_limit_of_tool(long_workspace: Path) -> None:
     """Also where signs that a tool would take for a file are written as several."""
     begin(long_workspace, "plan", "Mentions", *("See @a and @b.\n" * 500 for _ in range(9)))
     piece, told = ok(long_workspace, "slash", "briefing", "mentions"), ""
     while more := re.search(r"--rest (\w+\.\d+)`", piece):
         assert len(piece) < LONGEST
-        told += piece[: piece.rindex("\n\n[This goes on: ")]
+        told += piece[: piece.rindex("\n\n[This is piece ")]
         piece = ok(long_workspace, "slash", "briefing", "--rest", more[1])
     assert len(piece) < LONGEST
     assert unescape(told + piece).count("| See @a and @b.") == 9 * 500

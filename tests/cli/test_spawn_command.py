@@ -12,7 +12,7 @@ import pytest
 
 from cortext import paths
 from cortext.catalog.row import ConversationRow
-from cortext.cli.spawn_actions import clean_old
+from cortext.cli.spawn_actions import delete_old_sessions
 from cortext.durability.trash_folder import TrashEntry
 from cortext.features.spawn import cleanup
 from tests.cli.repl.terminal import CTRL_D, Terminal, plain
@@ -41,7 +41,7 @@ def listed(cwd: Path) -> list[dict[str, Any]]:
     return json.loads(run_aur(cwd, "--list-sessions", "--json").stdout)
 
 
-def test_delete_takes_no_guess(tmp_path: Path, sessions: Path) -> None:
+def test_delete_session_requires_exact_id(tmp_path: Path, sessions: Path) -> None:
     """Words that were said, or the beginning of an id, delete nothing."""
     have(tmp_path, "alpha", "zebra-77 was here")
     for given in ("zebra-77", "alph", "../alpha", ""):
@@ -51,7 +51,7 @@ def test_delete_takes_no_guess(tmp_path: Path, sessions: Path) -> None:
     assert len(listed(tmp_path)) == 1
 
 
-def test_cortext_delete_asks_before_it_deletes_a_session(tmp_path: Path, sessions: Path) -> None:
+def test_cortext_delete_asks_before_deleting_spawn_session(tmp_path: Path, sessions: Path) -> None:
     """`cortext delete` also takes words, so it may find a session that was not meant."""
     have(tmp_path, "alpha", "zebra-77 was here")
     done = cortext(tmp_path, "delete", "zebra-77")
@@ -65,19 +65,19 @@ def test_cortext_delete_asks_before_it_deletes_a_session(tmp_path: Path, session
 
 
 @pytest.mark.parametrize("more", [(), ("--yes",), ("-y",)])
-def test_delete_confirms_without_a_question(
+def test_delete_session_deletes_without_prompt_and_names_restore_command(
     tmp_path: Path, sessions: Path, more: tuple[str, ...]
 ) -> None:
     have(tmp_path, "alpha", "hello")
     done = run_aur(tmp_path, "--delete-session", "alpha", *more)
     assert (done.returncode, done.stdout) == (0, "Session alpha deleted.\n")
     assert listed(tmp_path) == []
-    (hint,) = re.findall("^hint: `cortext trash (restore [0-9a-f]+)` restores it$", done.stderr)
+    (hint,) = re.findall("^hint: to restore it: `cortext trash (restore [0-9a-f]+)`$", done.stderr)
     assert cortext(tmp_path, "trash", *hint.split()).returncode == 0
     assert [row["session_id"] for row in listed(tmp_path)] == ["alpha"]
 
 
-def test_unknown_session(tmp_path: Path, sessions: Path) -> None:
+def test_resume_of_unknown_session_lists_available_sessions(tmp_path: Path, sessions: Path) -> None:
     """The available ones are named, and the exit code is 1; also for a link to nothing."""
     have(tmp_path, "alpha", "hello")
     (sessions / "gone.jsonl").symlink_to(tmp_path / "nowhere")
@@ -87,18 +87,18 @@ def test_unknown_session(tmp_path: Path, sessions: Path) -> None:
         assert "Available sessions:\n" in done.stderr
 
 
-def test_two_things_at_once(tmp_path: Path, sessions: Path) -> None:
+def test_spawn_rejects_conflicting_options(tmp_path: Path, sessions: Path) -> None:
     """Nothing is done; also where one of them is for 0 days."""
     have(tmp_path, "alpha", "hello")
     for words in (("-i", "--clean-sessions", "0"), ("--list-sessions", "--clean-sessions", "0")):
         done = run_aur(tmp_path, *words)
-        assert (done.returncode, "are two things" in done.stderr) == (2, True)
+        assert (done.returncode, "cannot be combined" in done.stderr) == (2, True)
     done = run_aur(tmp_path, "tasks.md", "--interactive")
     assert (done.returncode, "Cannot use --interactive with task file" in done.stderr) == (1, True)
     assert len(listed(tmp_path)) == 1
 
 
-def test_named_session_is_that_one(tmp_path: Path, sessions: Path) -> None:
+def test_session_option_never_matches_longer_id(tmp_path: Path, sessions: Path) -> None:
     """Never another whose id begins so."""
     have(tmp_path, "xyz", "hello")
     (sessions / "x.jsonl").mkdir()
@@ -108,7 +108,7 @@ def test_named_session_is_that_one(tmp_path: Path, sessions: Path) -> None:
     assert {row["session_id"]: row["turn_count"] for row in listed(tmp_path)}["xyz"] == 2
 
 
-def test_session_goes_on_with_its_tool(
+def test_resume_uses_recorded_tool_but_never_recorded_command(
     tmp_path: Path, sessions: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One of ours is found again; a command is not taken from a file, but named."""
@@ -120,30 +120,27 @@ def test_session_goes_on_with_its_tool(
     have(tmp_path, "mine", "hello")
     done = run_aur(tmp_path, "--resume", "mine")
     assert done.returncode == 1
-    assert "had with tail, which is a command to be named again\n" in done.stderr
-    assert "hint: --tool" in done.stderr
+    assert "this session used the command tail\n" in done.stderr
+    assert "hint: give the command again: --tool" in done.stderr
     assert listed(tmp_path)[0]["status"] == "completed"
     monkeypatch.setenv("PATH", str(programs), prepend=os.pathsep)
     done = run_aur(tmp_path, "--resume", "mine")
-    assert "was had with tail; claude goes on with it" in done.stderr
+    assert "this session used tail; continuing with claude" in done.stderr
     run_aur(tmp_path, "-i", "--session", "theirs", "--tool", "gemini")
     assert "session theirs · gemini" in run_aur(tmp_path, "--resume", "theirs").stderr
     monkeypatch.setenv("PATH", os.defpath)
-    assert (
-        "had with gemini, which is not installed\n"
-        in run_aur(tmp_path, "--resume", "theirs").stderr
-    )
+    assert "used gemini, which is not installed\n" in run_aur(tmp_path, "--resume", "theirs").stderr
 
 
-def test_how_it_goes_on_is_said_with_the_tool(tmp_path: Path, sessions: Path) -> None:
+def test_spawn_prints_copyable_resume_command_with_tool(tmp_path: Path, sessions: Path) -> None:
     """The line can be copied, by the name that was called."""
     done = run_aur(tmp_path, "-i", "--session", "mine", *TAIL)
-    assert "`aur spawn --resume mine --tool 'tail -n 1'` goes on with it." in done.stderr
+    assert "To resume it, run `aur spawn --resume mine --tool 'tail -n 1'`." in done.stderr
     done = cortext(tmp_path, "spawn", "--resume", "mine", *TAIL)
-    assert "`cortext spawn --resume mine --tool 'tail -n 1'` goes on with it." in done.stderr
+    assert "To resume it, run `cortext spawn --resume mine --tool 'tail -n 1'`." in done.stderr
 
 
-def test_the_latest_goes_on(tmp_path: Path, sessions: Path) -> None:
+def test_continue_option_resumes_session_with_latest_turn(tmp_path: Path, sessions: Path) -> None:
     """`-c` takes the one with the latest turn that nobody has open."""
     have(tmp_path, "first", "hello")
     have(tmp_path, "second", "hello")
@@ -154,7 +151,7 @@ def test_the_latest_goes_on(tmp_path: Path, sessions: Path) -> None:
     assert (done.returncode, "no session of the agent qa-tset to" in done.stderr) == (1, True)
 
 
-def test_whole_id_is_not_searched_for(tmp_path: Path, sessions: Path) -> None:
+def test_resume_by_complete_id_reads_no_catalog(tmp_path: Path, sessions: Path) -> None:
     """The others are not even looked at, nor is the catalog made; part of an id is searched for."""
     have(tmp_path, "first", "hello")
     have(tmp_path, "first-2", "hello")
@@ -165,13 +162,15 @@ def test_whole_id_is_not_searched_for(tmp_path: Path, sessions: Path) -> None:
     assert index.exists()
 
 
-def test_a_person_chooses(tmp_path: Path, sessions: Path) -> None:
+def test_resume_without_id_asks_in_terminal_and_exits_4_in_script(
+    tmp_path: Path, sessions: Path
+) -> None:
     """`--resume` alone shows the latest by number; without a person it says which there are."""
     have(tmp_path, "first", "hello")
     have(tmp_path, "second", "good bye")
     aur = str(Path(sys.executable).with_name("aur"))
     with Terminal([aur, "spawn", "--resume"], cwd=tmp_path, env={}) as terminal:
-        shown = terminal.until("which one?")
+        shown = terminal.until("Which conversation?")
         assert re.search(r"1\. good bye +\(spawn, .*second\)", shown)
         assert re.search(r"2\. hello +\(spawn, .*first\)", shown)
         terminal.line("q")
@@ -179,19 +178,19 @@ def test_a_person_chooses(tmp_path: Path, sessions: Path) -> None:
     done = run_aur(tmp_path, "--resume")
     assert done.returncode == 4
     # They are not active, and nobody says so.
-    assert "error: 2 conversations may be meant\n" in done.stderr
+    assert "error: 2 conversations are possible\n" in done.stderr
 
 
-def test_nobody_answers_a_script(tmp_path: Path, sessions: Path) -> None:
+def test_spawn_script_without_tool_echoes_and_exits_1(tmp_path: Path, sessions: Path) -> None:
     """With nothing installed the echo says so, and the exit code does."""
     done = subprocess.run(
         [SCRIPT, "spawn"],
         cwd=tmp_path, input="hello\n", capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
-    assert (done.returncode, "this is an echo" in done.stdout) == (1, True)
+    assert (done.returncode, "This is an echo" in done.stdout) == (1, True)
 
 
-def test_closed_stdin(tmp_path: Path, sessions: Path) -> None:
+def test_spawn_with_closed_stdin_exits_0(tmp_path: Path, sessions: Path) -> None:
     """There is nothing to read, and that is no error."""
     done = subprocess.run(
         ["sh", "-c", f"{SCRIPT} spawn -i --tool 'tail -n 1' <&-"],
@@ -200,15 +199,19 @@ def test_closed_stdin(tmp_path: Path, sessions: Path) -> None:
     assert (done.returncode, "unexpected" in done.stderr) == (0, False)
 
 
-def test_pipe_in_the_place_of_the_settings(tmp_path: Path, sessions: Path) -> None:
+def test_spawn_uses_defaults_when_settings_file_is_named_pipe(
+    tmp_path: Path, sessions: Path
+) -> None:
     """Nobody waits for it; the defaults hold, and that is said."""
     sessions.mkdir(parents=True)
     os.mkfifo(sessions.parents[1] / "config.json")
     done = run_aur(tmp_path, "--list-sessions")
-    assert (done.returncode, "the defaults hold" in done.stderr) == (0, True)
+    assert (done.returncode, "using the defaults" in done.stderr) == (0, True)
 
 
-def test_clean_says_how_many_and_which_were_deleted(tmp_path: Path, sessions: Path) -> None:
+def test_clean_sessions_prints_count_and_names_of_deleted_sessions(
+    tmp_path: Path, sessions: Path
+) -> None:
     for id in ("alpha", "beta"):
         have(tmp_path, id, "hello")
     done = run_aur(tmp_path, "--clean-sessions", "0")
@@ -217,7 +220,7 @@ def test_clean_says_how_many_and_which_were_deleted(tmp_path: Path, sessions: Pa
     assert run_aur(tmp_path, "--clean-sessions", "0", "--yes").stdout == "0 sessions deleted.\n"
 
 
-def test_clean_says_what_went_before_it_was_interrupted(
+def test_interrupted_clean_names_sessions_already_deleted(
     tmp_path: Path,
     sessions: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -226,7 +229,7 @@ def test_clean_says_what_went_before_it_was_interrupted(
     """Each is named when it has gone."""
     for id in ("a", "b"):
         have(tmp_path, id, "hello")
-    put, gone = cleanup._put, list[ConversationRow]()
+    put, gone = cleanup._move_to_trash, list[ConversationRow]()
 
     def interrupted(row: ConversationRow) -> TrashEntry:
         if gone:
@@ -234,13 +237,13 @@ def test_clean_says_what_went_before_it_was_interrupted(
         gone.append(row)
         return put(row)
 
-    monkeypatch.setattr(cleanup, "_put", interrupted)
+    monkeypatch.setattr(cleanup, "_move_to_trash", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        clean_old(0)
+        delete_old_sessions(0)
     assert capsys.readouterr().err == f"deleted: {gone[0].key}: hello\n"
 
 
-def test_several_are_restored_by_their_numbers(tmp_path: Path, sessions: Path) -> None:
+def test_trash_restore_accepts_several_numbers_of_same_list(tmp_path: Path, sessions: Path) -> None:
     """Those of the list that was shown, not of one that got shorter meanwhile."""
     for id in ("a", "b", "c"):
         have(tmp_path, id, "hello")
@@ -251,7 +254,7 @@ def test_several_are_restored_by_their_numbers(tmp_path: Path, sessions: Path) -
 
 
 @pytest.mark.parametrize("name", ["aur", "cortext"])
-def test_help_in_a_usual_terminal(name: str, tmp_path: Path) -> None:
+def test_spawn_help_fits_80_columns_and_uses_called_name(name: str, tmp_path: Path) -> None:
     """No line is folded, and the examples have the name that was called."""
     script = str(Path(SCRIPT).with_name(name))
     with Terminal([script, "spawn", "--help"], cwd=tmp_path, env={}, columns=80) as terminal:
@@ -262,7 +265,7 @@ def test_help_in_a_usual_terminal(name: str, tmp_path: Path) -> None:
     assert len(examples) >= 5
 
 
-def test_reopened_session_shows_what_was_said_last(tmp_path: Path, sessions: Path) -> None:
+def test_resumed_session_shows_last_message(tmp_path: Path, sessions: Path) -> None:
     """What was said last is shown when a session is reopened."""
     have(tmp_path, "alpha", "what was it?")
     aur = str(Path(sys.executable).with_name("aur"))

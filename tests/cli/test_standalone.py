@@ -104,7 +104,7 @@ def standalone_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
 
 
 @pytest.mark.parametrize("command", [("list",), ("resume", "--list")])
-def test_lists_have_those_that_were_had_here(
+def test_list_shows_spawn_and_document_sessions_of_current_folder(
     standalone_place: Place, command: tuple[str, ...]
 ) -> None:
     """And with --all every one, with its tool; the quick way shows the same."""
@@ -120,7 +120,7 @@ def test_lists_have_those_that_were_had_here(
     assert ("talk-here" in quick, "doc-here" in quick, "there" in quick) == (True, True, False)
 
 
-def test_what_was_had_in_spawn_is_called_so_everywhere(standalone_place: Place) -> None:
+def test_spawn_sessions_are_labelled_spawn_in_every_command(standalone_place: Place) -> None:
     """`aur` is only the name of its program, and may be that of another one."""
     found = [
         standalone_place.ok("list"),
@@ -133,7 +133,7 @@ def test_what_was_had_in_spawn_is_called_so_everywhere(standalone_place: Place) 
     assert [re.findall(r"\baur\b", text) for text in found] == [[]] * 5
 
 
-def test_in_a_folder_below_and_outside_any_workspace(standalone_place: Place) -> None:
+def test_list_outside_workspace_includes_sessions_of_subfolders(standalone_place: Place) -> None:
     """As with the sessions of tools: what was had in the folder or below it."""
     below = standalone_place.other / "a/b"
     below.mkdir(parents=True)
@@ -147,7 +147,7 @@ def test_in_a_folder_below_and_outside_any_workspace(standalone_place: Place) ->
     assert "here " not in shown.replace("there ", "")
 
 
-def test_filters(standalone_place: Place) -> None:
+def test_list_filters_apply_to_spawn_and_document_sessions(standalone_place: Place) -> None:
     """By tool, status, tag, time and words. What was interrupted is paused, but in aur's own."""
     for name in ("spawn", "aur"):
         assert set(standalone_place.rows("list", "--all", "--tool", name)) == {
@@ -172,14 +172,14 @@ def test_filters(standalone_place: Place) -> None:
     assert statuses["talk-here"] == "interrupted"
 
 
-def test_what_a_program_left_alone_is_paused(standalone_place: Place) -> None:
+def test_idle_document_is_paused_and_recent_document_is_active(standalone_place: Place) -> None:
     """As a conversation is after some minutes; one that was just saved is active."""
     assert standalone_place.rows("list")["doc-here"]["status"] == "paused"
     SessionStorage().save(Session("now", working_dir=str(standalone_place.root), title="Now"))
     assert standalone_place.rows("list")["now"]["status"] == "active"
 
 
-def test_what_was_said_is_found(standalone_place: Place) -> None:
+def test_search_finds_spawn_and_document_messages(standalone_place: Place) -> None:
     """In both kinds, with the command that opens it; also what was added since."""
     found = json.loads(standalone_place.ok("search", "numbat", "--json"))
     assert {(hit["id"], hit["tool"], hit["resume"]) for hit in found} == {
@@ -205,7 +205,7 @@ def test_what_was_said_is_found(standalone_place: Place) -> None:
     ("id", "tool", "said"),
     [("talk-here", "spawn", "quokka"), ("doc-here", "document", "numbat")],
 )
-def test_one_is_shown_exported_and_told(
+def test_show_export_and_resume_find_standalone_session_by_id_or_words(
     standalone_place: Place, id: str, tool: str, said: str
 ) -> None:
     """By its id, the beginning of it, words of its title, and the words in it."""
@@ -219,7 +219,7 @@ def test_one_is_shown_exported_and_told(
     assert (shown["tool"], shown["working_dir"]) == (tool, str(standalone_place.root))
 
 
-def test_reading_writes_nothing_into_the_folder_of_documents(standalone_place: Place) -> None:
+def test_read_commands_leave_document_folder_unchanged(standalone_place: Place) -> None:
     """Whatever reads: not a file, not a folder, not a time."""
     before = standalone_place.looks()
     standalone_place.ok("list", "--all")
@@ -233,7 +233,9 @@ def test_reading_writes_nothing_into_the_folder_of_documents(standalone_place: P
     assert standalone_place.looks() == before
 
 
-def test_folders_of_a_project_and_of_the_settings(standalone_place: Place, tmp_path: Path) -> None:
+def test_list_reads_document_folders_of_project_and_settings(
+    standalone_place: Place, tmp_path: Path
+) -> None:
     """A workspace's own folder is looked into, also from elsewhere; others if a person says so."""
     document(
         SessionStorage(paths.project_document_dir(standalone_place.root)),
@@ -249,16 +251,16 @@ def test_folders_of_a_project_and_of_the_settings(standalone_place: Place, tmp_p
     assert "further" in standalone_place.rows("list")
     config = standalone_place.root / ".workspace/config.toml"
     config.write_text('[sources]\ndocuments = ["/etc"]\n', encoding="utf-8")
-    assert "may not be set by a workspace" in standalone_place.refused(1, "list")
+    assert "a workspace may not set" in standalone_place.refused(1, "list")
 
 
-def test_a_document_without_a_folder_belongs_to_its_project(standalone_place: Place) -> None:
+def test_document_without_working_dir_belongs_to_its_project(standalone_place: Place) -> None:
     session = Session("ours", title="Ours", messages=[SessionMessage("user", "Why?")])
     SessionStorage(paths.project_document_dir(standalone_place.root)).save(session)
     assert standalone_place.rows("list")["ours"]["cwd"] == str(standalone_place.root)
 
 
-def test_damage_is_named(standalone_place: Place) -> None:
+def test_list_warns_about_damaged_document(standalone_place: Place) -> None:
     """In the lists that would have it, and nothing else is lost."""
     (standalone_place.documents / "bad.json").write_text("{nonsense", encoding="utf-8")
     for _ in range(2):
@@ -267,7 +269,7 @@ def test_damage_is_named(standalone_place: Place) -> None:
         assert f"warning: {standalone_place.documents}/bad.json: not JSON" in done.stderr
 
 
-def test_two_programs_may_give_one_id(standalone_place: Place) -> None:
+def test_same_document_id_in_two_folders_is_selected_by_path(standalone_place: Place) -> None:
     """Both are listed; the id alone is not enough, the file is."""
     named = SessionStorage(paths.project_document_dir(standalone_place.root))
     session = filled("doc-here", standalone_place.root, "Another thing")
@@ -280,7 +282,9 @@ def test_two_programs_may_give_one_id(standalone_place: Place) -> None:
 
 
 @pytest.mark.parametrize("id", ["talk-here", "doc-here"])
-def test_a_conversation_is_made_of_it(standalone_place: Place, id: str) -> None:
+def test_import_turns_standalone_session_into_single_conversation(
+    standalone_place: Place, id: str
+) -> None:
     """With all of it; from then on it is listed once, under either name."""
     assert standalone_place.ok("import", id) == f"imported: 001-chat-about-{id}\n"
     found = standalone_place.rows("list")
@@ -300,7 +304,7 @@ def test_a_conversation_is_made_of_it(standalone_place: Place, id: str) -> None:
     assert standalone_place.rows("list")[made]["title"] == "Something else"
 
 
-def test_what_is_said_after_an_import(standalone_place: Place) -> None:
+def test_second_import_adds_later_messages_without_duplicates(standalone_place: Place) -> None:
     """It is listed again, until another import takes it in; nothing comes twice."""
     standalone_place.ok("import", "doc-here")
     SessionStorage().append("doc-here", SessionMessage("user", "And the bilby?"))
@@ -315,7 +319,7 @@ def test_what_is_said_after_an_import(standalone_place: Place) -> None:
     ]
 
 
-def test_what_came_with_git_gets_nothing(standalone_place: Place) -> None:
+def test_import_never_appends_to_foreign_copy_of_conversation(standalone_place: Place) -> None:
     """A conversation that only says that it was made of a session is not added to."""
     standalone_place.ok("import", "doc-here")
     made = folder_of(standalone_place.root, "001-chat-about-doc-here")
@@ -326,7 +330,7 @@ def test_what_came_with_git_gets_nothing(standalone_place: Place) -> None:
     assert "bilby" not in standalone_place.ok("show", "001-chat-foreign")
 
 
-def test_a_copy_in_a_workspace_is_the_same(standalone_place: Place) -> None:
+def test_list_shows_copied_document_only_once(standalone_place: Place) -> None:
     """`cortext copy` keeps ids: one session, one row, where it can be arranged."""
     standalone_place.ok(
         "copy", f"document:{standalone_place.documents}", f"workspace:{standalone_place.root}"
@@ -337,7 +341,7 @@ def test_a_copy_in_a_workspace_is_the_same(standalone_place: Place) -> None:
     assert [row["tool"] for row in rows] == [None]
 
 
-def test_the_turns_of_spawn_are_not_listed_beside_it(
+def test_list_hides_tool_sessions_that_are_spawn_turns(
     standalone_place: Place, tmp_path: Path
 ) -> None:
     """A turn that was had in Claude Code is a session of it, which is passed over."""
@@ -356,17 +360,17 @@ def test_the_turns_of_spawn_are_not_listed_beside_it(
     assert id not in {row["id"] for row in listed}
 
 
-def test_a_talk_goes_on_in_spawn(standalone_place: Place) -> None:
+def test_resume_print_names_spawn_command_for_spawn_session(standalone_place: Place) -> None:
     """The command line says so; for programs too."""
-    assert standalone_place.ok("resume", "talk-here", "--print") == (
+    assert standalone_place.ok("resume", "talk-here", "--print", "--write") == (
         f"cd {standalone_place.root} && cortext spawn --resume talk-here\n"
     )
-    plan = json.loads(standalone_place.ok("resume", "talk-here", "--print", "--json"))
+    plan = json.loads(standalone_place.ok("resume", "talk-here", "--print", "--write", "--json"))
     assert (plan["tool"], plan["way"], plan["session"]) == ("spawn", "native", "talk-here")
     assert plan["command"] == ["cortext", "spawn", "--resume", "talk-here"]
 
 
-def test_a_talk_goes_on_in_the_terminal(standalone_place: Place) -> None:
+def test_resume_continues_spawn_session_in_terminal(standalone_place: Place) -> None:
     """`cortext resume` goes on where it was had, with what was said, and ends as that does."""
     env = {**standalone_place.env, "AURORA_SPAWN_TOOL": f"{sys.executable} {AGENT}"}
     with Terminal([SCRIPT, "resume", "talk-here"], cwd=standalone_place.root, env=env) as terminal:
@@ -377,7 +381,9 @@ def test_a_talk_goes_on_in_the_terminal(standalone_place: Place) -> None:
 
 @pytest.mark.parametrize("id", ["talk-here", "doc-here"])
 @pytest.mark.parametrize("tool", ["claude", "codex", "gemini"])
-def test_it_goes_on_in_a_tool(standalone_place: Place, id: str, tool: str) -> None:
+def test_resume_in_tool_converts_standalone_session_to_conversation(
+    standalone_place: Place, id: str, tool: str
+) -> None:
     """Written as a session of the tool, which is that of a conversation then."""
     install(standalone_place.programs, tool)
     before = standalone_place.looks()
@@ -388,6 +394,7 @@ def test_it_goes_on_in_a_tool(standalone_place: Place, id: str, tool: str) -> No
         "--tool",
         tool,
         "--print",
+        "--write",
         "--json",
         env=standalone_place.env,
     )
@@ -396,20 +403,22 @@ def test_it_goes_on_in_a_tool(standalone_place: Place, id: str, tool: str) -> No
     made = f"001-chat-about-{id}"
     assert (plan["tool"], plan["way"], plan["conversation"]) == (tool, "converted", made)
     assert plan["cwd"] == str(standalone_place.root)
-    assert f"it is kept as {made} from now on" in done.stderr
+    assert f"Saved as {made}." in done.stderr
     assert [entry["tool"] for entry in head_of(standalone_place.root, made)["native"]] == [tool]
     assert set(standalone_place.rows("list")) == {made, *{"talk-here", "doc-here"} - {id}}
-    again = json.loads(standalone_place.ok("resume", id, "--print", "--json"))
+    again = json.loads(standalone_place.ok("resume", id, "--print", "--write", "--json"))
     assert (again["conversation"], again["tool"]) == (made, tool)
     assert standalone_place.looks() == before
 
 
-def test_what_cannot_be_done_says_what_can(standalone_place: Place) -> None:
+def test_delete_and_stop_refuse_standalone_sessions_without_changes(
+    standalone_place: Place,
+) -> None:
     """One sentence and a hint, and nothing is changed."""
     before = standalone_place.looks()
-    assert "is kept by a program" in standalone_place.refused(1, "delete", "doc-here", "--yes")
-    assert "saves it turn by turn" in standalone_place.refused(1, "stop", "talk-here")
-    assert "saves it turn by turn" in standalone_place.refused(1, "done", "talk-here")
+    assert "belongs to a program" in standalone_place.refused(1, "delete", "doc-here", "--yes")
+    assert "saves each message at once" in standalone_place.refused(1, "stop", "talk-here")
+    assert "saves each message at once" in standalone_place.refused(1, "done", "talk-here")
     assert standalone_place.looks() == before
     standalone_place.ok("clean", "0", "--yes", "--all")
     assert "talk-there" in standalone_place.rows("list", "--all")
@@ -417,7 +426,7 @@ def test_what_cannot_be_done_says_what_can(standalone_place: Place) -> None:
 
 @pytest.mark.parametrize("id", ["talk-here", "doc-here"])
 @pytest.mark.parametrize("words", [("rename", "x"), ("tag", "x"), ("fork",)])
-def test_what_arranges_makes_a_conversation_first(
+def test_rename_tag_and_fork_convert_standalone_session_first(
     standalone_place: Place, id: str, words: tuple[str, ...]
 ) -> None:
     """And says so; the session itself stays as it is, and its id names the conversation."""
@@ -425,8 +434,8 @@ def test_what_arranges_makes_a_conversation_first(
     made = f"001-chat-about-{id}"
     done = cortext(standalone_place.root, words[0], id, *words[1:], env=standalone_place.env)
     assert done.returncode == 0, done.stderr
-    assert f"{id} is kept as {made} from now on" in done.stderr
-    of = f"messages of {MONDAY:%Y-%m-%d}/{made}"
+    assert f"Saved {id} as the conversation {made}." in done.stderr
+    of = f"messages from {MONDAY:%Y-%m-%d}/{made}"
     assert (of in done.stderr) == (words == ("fork",))
     listed = {name.rpartition("/")[2] for name in standalone_place.rows("list")}
     assert (made in listed, id in listed) == (True, False)
@@ -434,7 +443,7 @@ def test_what_arranges_makes_a_conversation_first(
     assert standalone_place.looks() == before
 
 
-def test_stopping_and_deleting(standalone_place: Place) -> None:
+def test_done_converts_document_and_delete_trashes_spawn_session(standalone_place: Place) -> None:
     """A document becomes a conversation first, a talk goes to the trash and comes back."""
     assert "has been completed" in standalone_place.ok("done", "doc-here")
     assert standalone_place.rows("list")["001-chat-about-doc-here"]["status"] == "completed"
@@ -445,7 +454,7 @@ def test_stopping_and_deleting(standalone_place: Place) -> None:
 
 
 @needs_terminal
-def test_numbers_of_the_last_list_are_good(standalone_place: Place) -> None:
+def test_show_accepts_list_numbers_of_standalone_sessions(standalone_place: Place) -> None:
     """In the same terminal, for each kind."""
     begin(standalone_place.root, "plan", "Rest", "Why?")
     line = f"{SCRIPT} list > /dev/tty; for n in 1 2 3; do {SCRIPT} show $n --no-pager --plain; done"

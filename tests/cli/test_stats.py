@@ -31,7 +31,7 @@ def fill(workspace: Path) -> None:
     keep(workspace, "003-plan-c", 40, metadata={"cost_usd": 1.5})
 
 
-def test_the_report_of_a_pipe(tmp_workspace: Path) -> None:
+def test_stats_in_pipe_prints_report_in_80_columns_without_colour(tmp_workspace: Path) -> None:
     """Totals, charts and tables in 80 columns, with no colours."""
     fill(tmp_workspace)
     done = cortext(tmp_workspace, "stats")
@@ -39,17 +39,24 @@ def test_the_report_of_a_pipe(tmp_workspace: Path) -> None:
     lines = done.stdout.splitlines()
     assert lines[0] == "3 conversations · 6 messages · 3 exchanges"
     assert "1 completed" in lines[1]
-    for heading in ("Messages a day", "Types ", "Tools ", "Models ", "When you work", "Longest"):
+    for heading in (
+        "Messages per day",
+        "Types ",
+        "Tools ",
+        "Models ",
+        "Your messages by hour",
+        "Longest",
+    ):
         assert any(line.startswith(heading) for line in lines), heading
     assert re.search(r"^  plan +█+ +2 +4 ", done.stdout, re.MULTILINE)
-    assert "estimated in 3 conversations" in done.stdout
+    assert "estimated, in 3 conversations" in done.stdout
     assert "$1.50 recorded by the tool in 1 conversation\n" in done.stdout
-    assert "not known of 2 conversations" in done.stdout
+    assert "unknown for 2 conversations" in done.stdout
     assert max(map(len, lines)) <= 80
     assert "\x1b" not in done.stdout
 
 
-def test_the_report_of_a_terminal(tmp_workspace: Path) -> None:
+def test_stats_in_terminal_fits_any_width_and_honours_no_color(tmp_workspace: Path) -> None:
     """It fits, whatever the width; colours unless NO_COLOR."""
     fill(tmp_workspace)
     keep(
@@ -65,12 +72,12 @@ def test_the_report_of_a_terminal(tmp_workspace: Path) -> None:
     assert "\x1b" not in in_terminal(tmp_workspace, "stats", NO_COLOR="1")
 
 
-def test_json_is_the_documented_object(tmp_workspace: Path) -> None:
+def test_stats_json_has_only_documented_keys(tmp_workspace: Path) -> None:
     """Every key is on the page that documents it."""
     fill(tmp_workspace)
     found = json.loads(cortext(tmp_workspace, "stats", "--json").stdout)
     assert (found["totals"]["messages"], len(found["hours"]), len(found["days"])) == (6, 24, 3)
-    page = Path(__file__).parents[2] / "docs/how-to/stats.md"
+    page = Path(__file__).parents[2] / "docs/how-to/daily-use/stats.md"
     text = page.read_text(encoding="utf-8")
     assert [key for key in found if f"`{key}`" not in text] == []
 
@@ -85,7 +92,7 @@ def test_json_is_the_documented_object(tmp_workspace: Path) -> None:
         (["--type", "plan", "--since", "2w"], 1),
     ],
 )
-def test_only_some(args: list[str], number: int, tmp_workspace: Path) -> None:
+def test_stats_filters_by_time_and_type(args: list[str], number: int, tmp_workspace: Path) -> None:
     """Since a time, and of a type."""
     fill(tmp_workspace)
     found = json.loads(cortext(tmp_workspace, "stats", "--json", *args).stdout)
@@ -93,13 +100,15 @@ def test_only_some(args: list[str], number: int, tmp_workspace: Path) -> None:
 
 
 @pytest.mark.parametrize("value", ["x", "99999mo", "m", "-1m", "2026-13-01"])
-def test_no_time(value: str, tmp_workspace: Path) -> None:
+def test_stats_rejects_invalid_since_value(value: str, tmp_workspace: Path) -> None:
     """A usage error in one sentence."""
     done = cortext(tmp_workspace, "stats", "--since", value)
     assert (done.returncode, done.stdout, "Traceback" in done.stderr) == (2, "", False)
 
 
-def test_all_workspaces(tmp_workspace: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_stats_all_counts_every_workspace_and_names_missing_workspace(
+    tmp_workspace: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     """With `--all`; one that is gone is named."""
     other = tmp_path_factory.mktemp("other")
     data = {"XDG_DATA_HOME": str(tmp_path_factory.mktemp("data"))}
@@ -111,30 +120,33 @@ def test_all_workspaces(tmp_workspace: Path, tmp_path_factory: pytest.TempPathFa
     assert found["totals"]["conversations"] == 2
     shutil.rmtree(other)
     done = cortext(tmp_workspace, "stats", "--all", **data)
-    assert (done.returncode, f"warning: {other} is not there now" in done.stderr) == (0, True)
+    assert (done.returncode, f"warning: the folder {other} does not exist" in done.stderr) == (
+        0,
+        True,
+    )
 
 
-def test_nothing_to_count(tmp_workspace: Path) -> None:
+def test_stats_reports_empty_workspace_with_hint(tmp_workspace: Path) -> None:
     """It says so, and what to do; as JSON it is zeros."""
     done = cortext(tmp_workspace, "stats")
     assert (done.returncode, done.stdout) == (0, "")
-    assert done.stderr.startswith("no conversations to count\nhint: ")
+    assert done.stderr.startswith("No conversations to count.\nhint: ")
     found = json.loads(cortext(tmp_workspace, "stats", "--json").stdout)
     assert (found["totals"]["conversations"], found["busiest_day"]) == (0, None)
 
 
-def test_a_damaged_conversation_is_named(tmp_workspace: Path) -> None:
+def test_stats_warns_about_damaged_conversation_and_counts_others(tmp_workspace: Path) -> None:
     """On stderr, once, and the others count."""
     fill(tmp_workspace)
     head = keep(tmp_workspace, "004-plan-bad") / ".session/session.json"
     head.write_bytes(b"{")
     done = cortext(tmp_workspace, "stats")
-    assert (done.returncode, done.stderr.count("warning: counted as far as")) == (0, 1)
+    assert (done.returncode, done.stderr.count("warning: only partly counted")) == (0, 1)
     assert str(head) in done.stderr
     assert "4 conversations" in done.stdout
 
 
-def test_hostile_names_stay_words(tmp_workspace: Path) -> None:
+def test_stats_prints_hostile_names_as_plain_text(tmp_workspace: Path) -> None:
     """Titles, types, tools and models come out as text."""
     nasty = " ".join(HOSTILE)
     keep(tmp_workspace, "001-x", title=nasty, kind=nasty, model=nasty, native=[{"tool": nasty}])
@@ -144,7 +156,7 @@ def test_hostile_names_stay_words(tmp_workspace: Path) -> None:
     assert "[red]x[/]" in done.stdout
 
 
-def test_a_bad_price_file_is_one_sentence(tmp_workspace: Path) -> None:
+def test_stats_reports_missing_price_file_with_hint(tmp_workspace: Path) -> None:
     """And says what to do."""
     fill(tmp_workspace)
     done = cortext(tmp_workspace, "stats", CORTEXT_STATS_PRICES="/nonexistent/prices.toml")
@@ -153,7 +165,7 @@ def test_a_bad_price_file_is_one_sentence(tmp_workspace: Path) -> None:
     assert "\nhint: " in done.stderr
 
 
-def test_charts_of_plain_characters(tmp_workspace: Path) -> None:
+def test_stats_charts_use_ascii_when_encoding_lacks_blocks(tmp_workspace: Path) -> None:
     """Where the encoding has no blocks."""
     fill(tmp_workspace)
     done = cortext(tmp_workspace, "stats", PYTHONIOENCODING="ascii")
@@ -162,7 +174,7 @@ def test_charts_of_plain_characters(tmp_workspace: Path) -> None:
     assert "?" not in done.stdout
 
 
-def test_bars() -> None:
+def test_bar_scales_by_eighths_and_never_hides_small_values() -> None:
     """By eighths, never nothing for something, never too long."""
     assert [bar(value, 8, 2) for value in (0, 1, 4, 5, 8)] == ["  ", "▎ ", "█ ", "█▎", "██"]
     assert bar(1, 10_000, 4) == "▏   "
@@ -170,14 +182,14 @@ def test_bars() -> None:
     assert bar(0, 0, 3) == "   "
 
 
-def test_columns() -> None:
+def test_columns_scale_to_height_of_largest_value() -> None:
     """From the top; the highest fills the height."""
     assert columns([0, 1, 8, 16], height=2, gap=0) == ["   █", " ▁██"]
     assert columns([4, 2], height=2, wide=2, blocks=False) == ["##   ", "## ##"]
     assert columns([0, 0], height=2) == ["   ", "   "]
 
 
-def test_text_in_columns_of_a_terminal() -> None:
+def test_cells_and_fit_count_wide_characters_as_two_columns() -> None:
     """Wide characters take two, joined ones none."""
     assert [cells(text) for text in ("abc", "日本", "e\u0301", "")] == [3, 4, 1, 0]
     assert [fit(text, 4) for text in ("ab", "abcde", "日本語", "a日本語")] == [
@@ -188,7 +200,7 @@ def test_text_in_columns_of_a_terminal() -> None:
     ]
 
 
-def test_what_can_be_drawn() -> None:
+def test_can_draw_is_true_only_for_encodings_with_blocks() -> None:
     """Blocks need UTF-8, or an encoding that has them."""
     assert [can_draw(name) for name in ("utf-8", "ascii", "latin-1", "no-such", None)] == [
         True,

@@ -19,6 +19,7 @@ from tests.command import (
     head_of,
     ok,
     say,
+    stop_notes,
 )
 
 pytestmark = pytest.mark.usefixtures("git_identity")
@@ -85,7 +86,7 @@ def _texts(root: Path, id: str) -> list[str]:
     ]
 
 
-def test_one_commit_holds_the_whole_folder(committed_workspace: Path) -> None:
+def test_stop_commits_complete_conversation_folder_without_locks(committed_workspace: Path) -> None:
     """What the agent put there too, in folders as well; no lock, no temp file, no `.cortext`."""
     id = begin(committed_workspace, "brainstorm", "Topic", "Hello.")
     folder = folder_of(committed_workspace, id)
@@ -102,7 +103,9 @@ def test_one_commit_holds_the_whole_folder(committed_workspace: Path) -> None:
     assert git(committed_workspace, "ls-files", "--", "*.cortext*", "*.lock", "*.tmp") == ""
 
 
-def test_session_only_change_is_a_session_update(committed_workspace: Path) -> None:
+def test_commit_subject_is_session_update_when_only_messages_change(
+    committed_workspace: Path,
+) -> None:
     """Messages alone make a `session update`, for stop and for done."""
     id = begin(committed_workspace, "brainstorm", "Topic", "Hello.")
     ok(committed_workspace, "stop", id)
@@ -124,7 +127,7 @@ def test_stopping_again_with_nothing_new_makes_no_commit(committed_workspace: Pa
     assert _commits(committed_workspace) == before
 
 
-def test_file_that_the_agent_removed_is_removed_in_the_commit(committed_workspace: Path) -> None:
+def test_stop_commits_removal_of_deleted_file(committed_workspace: Path) -> None:
     """The commit holds the folder as it is: what is gone from it is gone."""
     id = begin(committed_workspace, "brainstorm", "Topic", "Hello.")
     extra = folder_of(committed_workspace, id) / "extra.txt"
@@ -135,7 +138,7 @@ def test_file_that_the_agent_removed_is_removed_in_the_commit(committed_workspac
     assert _status(committed_workspace) == ""
 
 
-def test_script_of_the_agent_stays_a_script(committed_workspace: Path) -> None:
+def test_stop_keeps_executable_mode_in_commit(committed_workspace: Path) -> None:
     """A file that can be run is one in the commit too."""
     id = begin(committed_workspace, "brainstorm", "Topic", "Hello.")
     script = folder_of(committed_workspace, id) / "run.sh"
@@ -146,7 +149,7 @@ def test_script_of_the_agent_stays_a_script(committed_workspace: Path) -> None:
     assert script.stat().st_mode & 0o777 == 0o755
 
 
-def test_links_are_not_followed(committed_workspace: Path, tmp_path: Path) -> None:
+def test_stop_never_commits_symlinks(committed_workspace: Path, tmp_path: Path) -> None:
     """A link in the folder brings nothing from outside into the commit."""
     (tmp_path / "private.txt").write_text("private words\n", encoding="utf-8")
     id = begin(committed_workspace, "brainstorm", "Topic", "Hello.")
@@ -165,14 +168,14 @@ def _modes(root: Path, id: str, mode: str) -> tuple[int, str, str]:
     done = cortext(root, "stop", id, env={"CORTEXT_SESSIONS_GIT": mode})
     assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
     assert head_of(root, id)["status"] == "paused"
-    return _commits(root) - before, _status(root, "conversations"), done.stderr
+    return _commits(root) - before, _status(root, "conversations"), stop_notes(done)
 
 
 @pytest.mark.parametrize(
     ("mode", "commits", "letters"),
     [("auto", 1, ""), ("commit", 1, ""), ("stage", 0, "A "), ("off", 0, "??")],
 )
-def test_modes_at_the_top_of_a_repository(
+def test_git_modes_commit_stage_or_skip_at_repository_root(
     committed_workspace: Path, mode: str, commits: int, letters: str
 ) -> None:
     """auto and commit commit, stage stages, off leaves git alone; others' changes stay."""
@@ -186,7 +189,7 @@ def test_modes_at_the_top_of_a_repository(
     staged = git(committed_workspace, "diff", "--cached", "--", ":!conversations")
     made, status, told = _modes(committed_workspace, id, mode)
     assert made == commits
-    assert ("committed as " in told, told == "staged; the commit is yours\n", told == "") == (
+    assert ("committed as " in told, told == "staged in git, but not committed\n", told == "") == (
         commits == 1,
         mode == "stage",
         mode == "off",
@@ -203,7 +206,9 @@ def test_modes_at_the_top_of_a_repository(
 
 
 @pytest.mark.parametrize(("mode", "commits"), [("auto", 0), ("commit", 1), ("stage", 0)])
-def test_workspace_below_the_top(tmp_path: Path, mode: str, commits: int) -> None:
+def test_auto_mode_skips_workspace_below_repository_root(
+    tmp_path: Path, mode: str, commits: int
+) -> None:
     """auto keeps out of a larger repository without a word; commit and stage do not."""
     git(tmp_path, "init", "-q", "-b", "main")
     inner = tmp_path / "inner"
@@ -219,18 +224,20 @@ def test_workspace_below_the_top(tmp_path: Path, mode: str, commits: int) -> Non
 
 
 @pytest.mark.parametrize("mode", ["auto", "commit", "stage", "off"])
-def test_no_repository(bare: Path, mode: str) -> None:
+def test_stop_pauses_conversation_without_repository(bare: Path, mode: str) -> None:
     """Without a repository the conversation is paused; who asked for a commit is told."""
     id = begin(bare, "brainstorm", "Topic", "Hello.")
     done = cortext(bare, "stop", id, env={"CORTEXT_SESSIONS_GIT": mode})
     assert done.returncode == 0
     assert head_of(bare, id)["status"] == "paused"
-    assert ("in no repository" in done.stderr) == (mode in ("commit", "stage"))
-    assert len(done.stderr.splitlines()) == (mode in ("commit", "stage"))
+    assert ("is not in a repository" in done.stderr) == (mode in ("commit", "stage"))
+    assert len(stop_notes(done).splitlines()) == (mode in ("commit", "stage"))
 
 
 @pytest.mark.parametrize("mode", ["auto", "commit"])
-def test_no_git(committed_workspace: Path, tmp_path: Path, mode: str) -> None:
+def test_stop_pauses_conversation_when_git_is_not_installed(
+    committed_workspace: Path, tmp_path: Path, mode: str
+) -> None:
     """Without the program the conversation is paused, and one line says why there is no commit."""
     id = begin(committed_workspace, "brainstorm", "Topic", "Hello.")
     empty = tmp_path / "empty"
@@ -238,11 +245,13 @@ def test_no_git(committed_workspace: Path, tmp_path: Path, mode: str) -> None:
     env = {"PATH": str(empty), "CORTEXT_SESSIONS_GIT": mode}
     done = cortext(committed_workspace, "stop", id, env=env)
     assert (done.returncode, head_of(committed_workspace, id)["status"]) == (0, "paused")
-    assert done.stderr == "not recorded in git: git is not installed\n"
+    assert stop_notes(done) == "not recorded in git: git is not installed\n"
     assert _commits(committed_workspace) == 1
 
 
-def test_identity_missing(committed_workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stop_explains_missing_git_identity_and_next_stop_commits(
+    committed_workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """One line says how to tell git; the conversation is paused; the next stop commits."""
     id = begin(committed_workspace, "brainstorm", "Topic", "Hello.")
     git(committed_workspace, "config", "user.useConfigOnly", "true")
@@ -253,13 +262,13 @@ def test_identity_missing(committed_workspace: Path, monkeypatch: pytest.MonkeyP
         done = cortext(committed_workspace, "stop", id)
     assert (done.returncode, head_of(committed_workspace, id)["status"]) == (0, "paused")
     assert "git config --global user.name" in done.stderr
-    assert len(done.stderr.splitlines()) == 1
+    assert len(stop_notes(done).splitlines()) == 1
     assert _commits(committed_workspace) == 1
     ok(committed_workspace, "stop", id)
     assert _status(committed_workspace) == ""
 
 
-def test_done_that_git_did_not_take_can_be_done_again(
+def test_second_done_commits_after_git_failure(
     committed_workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The advice to `stop again` leads somewhere for a completed conversation too."""
@@ -276,7 +285,9 @@ def test_done_that_git_did_not_take_can_be_done_again(
     assert _status(committed_workspace) == ""
 
 
-def test_ignored_session_is_said_and_the_rest_committed(committed_workspace: Path) -> None:
+def test_stop_names_ignored_session_files_and_commits_other_files(
+    committed_workspace: Path,
+) -> None:
     """`.session/` in .gitignore: the markdown is committed, and one line names what is not."""
     (committed_workspace / ".gitignore").write_text(".session/\n", encoding="utf-8")
     git(committed_workspace, "add", ".gitignore")
@@ -290,7 +301,7 @@ def test_ignored_session_is_said_and_the_rest_committed(committed_workspace: Pat
     assert _status(committed_workspace) == ""
 
 
-def test_everything_ignored(committed_workspace: Path) -> None:
+def test_stop_makes_no_commit_when_git_ignores_every_file(committed_workspace: Path) -> None:
     """Nothing is committed, and that is said."""
     (committed_workspace / ".git/info/exclude").write_text("conversations/\n", encoding="utf-8")
     id = begin(committed_workspace, "brainstorm", "Topic", "Hello.")
@@ -300,7 +311,7 @@ def test_everything_ignored(committed_workspace: Path) -> None:
     assert head_of(committed_workspace, id)["status"] == "paused"
 
 
-def test_empty_repository(bare: Path) -> None:
+def test_stop_makes_first_commit_of_empty_repository(bare: Path) -> None:
     """The first commit of a repository may be ours, and holds nothing else."""
     git(bare, "init", "-q", "-b", "main")
     id = begin(bare, "brainstorm", "Topic", "Hello.")
@@ -309,7 +320,9 @@ def test_empty_repository(bare: Path) -> None:
     assert git(bare, "ls-tree", "-r", "--name-only", "HEAD").split() == _names(bare, id, *files)
 
 
-def test_detached_head_other_branch_and_worktree(committed_workspace: Path, tmp_path: Path) -> None:
+def test_stop_commits_to_current_head_and_moves_no_other_branch(
+    committed_workspace: Path, tmp_path: Path
+) -> None:
     """The commit goes where HEAD is; no other branch moves."""
     main = git(committed_workspace, "rev-parse", "main")
     git(committed_workspace, "checkout", "-q", "-b", "feature/other")
@@ -330,7 +343,9 @@ def test_detached_head_other_branch_and_worktree(committed_workspace: Path, tmp_
 
 
 @pytest.mark.parametrize(("title", "verb"), [*zip(HOSTILE, cycle(["stop", "done"]))])
-def test_hostile_titles(committed_workspace: Path, title: str, verb: str) -> None:
+def test_hostile_title_stays_single_clean_line_in_commit_message(
+    committed_workspace: Path, title: str, verb: str
+) -> None:
     """A title is one clean line in the confirmation and in the commit; nothing of it runs."""
     id = begin(committed_workspace, "brainstorm", "Topic", f"Say {title}")
     change_head(committed_workspace, id, title=title)
@@ -350,7 +365,9 @@ def test_hostile_titles(committed_workspace: Path, title: str, verb: str) -> Non
     assert list(committed_workspace.rglob("owned")) == []
 
 
-def test_conversation_of_another_workspace(committed_workspace: Path, tmp_path: Path) -> None:
+def test_stop_commits_in_workspace_of_conversation(
+    committed_workspace: Path, tmp_path: Path
+) -> None:
     """Found everywhere, committed where it is, by the settings that hold there."""
     other = tmp_path / "other"
     other.mkdir()
@@ -364,7 +381,7 @@ def test_conversation_of_another_workspace(committed_workspace: Path, tmp_path: 
     assert head_of(other, id)["status"] == "paused"
 
 
-def test_folder_without_session_gets_one(committed_workspace: Path) -> None:
+def test_stop_creates_and_commits_missing_session(committed_workspace: Path) -> None:
     """Stopping a folder whose `.session/` is gone makes one, and commits it."""
     id = begin(committed_workspace, "brainstorm", "Topic", "Hello.")
     ok(committed_workspace, "stop", id)
@@ -376,7 +393,9 @@ def test_folder_without_session_gets_one(committed_workspace: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [b'{"version": "1.0", "conv', b"", b"\0" * 200, b"[1]\n"])
-def test_corrupt_head(committed_workspace: Path, damage: bytes) -> None:
+def test_stop_refuses_damaged_session_json_and_changes_nothing(
+    committed_workspace: Path, damage: bytes
+) -> None:
     """One sentence names the file; nothing is changed, nothing committed; others still stop."""
     id = begin(committed_workspace, "brainstorm", "Topic", "Hello.")
     other = begin(committed_workspace, "plan", "Other", "Hello.")
@@ -393,7 +412,7 @@ def test_corrupt_head(committed_workspace: Path, damage: bytes) -> None:
     assert head_of(committed_workspace, other)["status"] == "paused"
 
 
-def test_corrupt_line(committed_workspace: Path) -> None:
+def test_stop_names_damaged_line_and_keeps_every_byte(committed_workspace: Path) -> None:
     """A bad line hides itself only: it is named with file and number, and every byte stays."""
     id = begin(committed_workspace, "brainstorm", "Topic", "One.", "Two.", "Three.")
     path = folder_of(committed_workspace, id) / ".session/messages.jsonl"
@@ -406,7 +425,7 @@ def test_corrupt_line(committed_workspace: Path) -> None:
     assert path.read_bytes() == damaged
 
 
-def test_hint_of_a_damaged_conversation_is_for_people(committed_workspace: Path) -> None:
+def test_damaged_conversation_hint_names_no_python_method(committed_workspace: Path) -> None:
     """Who types commands is told a command, not the name of a Python method."""
     id = begin(committed_workspace, "brainstorm", "Topic", "One.", "Two.")
     (folder_of(committed_workspace, id) / ".session/session.json").write_bytes(b"{")
@@ -415,7 +434,7 @@ def test_hint_of_a_damaged_conversation_is_for_people(committed_workspace: Path)
     assert "read()" not in done.stderr
 
 
-def test_torn_tail(committed_workspace: Path) -> None:
+def test_stop_succeeds_with_torn_last_line_and_keeps_its_bytes(committed_workspace: Path) -> None:
     """A last line that a crash cut off keeps nobody from stopping, and stays on disk."""
     id = begin(committed_workspace, "brainstorm", "Topic", "One.", "Two.")
     path = folder_of(committed_workspace, id) / ".session/messages.jsonl"
@@ -427,7 +446,9 @@ def test_torn_tail(committed_workspace: Path) -> None:
     assert _status(committed_workspace) == ""
 
 
-def test_conversation_that_lost_one_of_its_two_files(committed_workspace: Path) -> None:
+def test_stop_reports_missing_messages_file_and_keeps_session_json(
+    committed_workspace: Path,
+) -> None:
     """Without messages.jsonl: one sentence, or a stop that says so; the head is not lost."""
     id = begin(committed_workspace, "brainstorm", "Topic", "Hello.")
     session = folder_of(committed_workspace, id) / ".session"
@@ -438,9 +459,25 @@ def test_conversation_that_lost_one_of_its_two_files(committed_workspace: Path) 
     assert json.loads((session / "session.json").read_bytes())["title"] == "Topic"
 
 
-@pytest.mark.parametrize("verb", ["stop", "done"])
-def test_stop_names_the_command_that_resumes_in_a_shell(verb: str, bare: Path) -> None:
+def test_stop_names_shell_command_after_slash_command(bare: Path) -> None:
     id = begin(bare, "plan", "later", "hello")
-    shown = terminal(bare, [verb, id])
-    assert "You can continue later with /workspace.resume" in shown.text
-    assert f"In a shell: cortext resume {id}" in shown.text
+    shown = terminal(bare, ["stop", id]).text.splitlines()
+    at = shown.index("You can continue later with /workspace.resume")
+    assert shown[at + 1 : at + 3] == [f"In a shell: cortext resume {id}", ""]
+
+
+def test_stop_names_shell_command_on_stderr_in_a_pipe(bare: Path) -> None:
+    id = begin(bare, "plan", "later", "hello")
+    done = cortext(bare, "stop", id)
+    assert done.stderr == f"In a shell: cortext resume {id}\n"
+    assert "You can continue later with /workspace.resume\n\nSummary: " in done.stdout
+
+
+def test_done_names_no_shell_command(bare: Path) -> None:
+    id = begin(bare, "plan", "later", "hello")
+    assert "In a shell" not in cortext(bare, "done", id).stderr
+
+
+def test_stop_names_no_shell_command_without_messages(bare: Path) -> None:
+    ok(bare, "new", "plan", "later")
+    assert "In a shell" not in cortext(bare, "stop").stderr

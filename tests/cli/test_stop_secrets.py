@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from cortext import SessionMessage, open_session_store
-from tests.command import begin, change_head, cortext, folder_of, git, head_of, ok
+from tests.command import begin, change_head, cortext, folder_of, git, head_of, ok, stop_notes
 
 pytestmark = pytest.mark.usefixtures("git_identity")
 
@@ -75,12 +75,12 @@ def _git_that(folder: Path, when: str, does: str) -> dict[str, str]:
     return {"PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}
 
 
-def test_default_refuses(git_workspace: Path) -> None:
+def test_default_mode_refuses_commit_with_secret(git_workspace: Path) -> None:
     """Nothing is committed; one line says file and kind; the conversation is paused."""
     id = begin(git_workspace, "brainstorm", "Topic", "Hello.", f"The key is {KEY} now.")
     done = cortext(git_workspace, "stop", id, "--summary", "We looked at keys.")
     assert (done.returncode, head_of(git_workspace, id)["status"]) == (0, "paused")
-    assert [line.split(":")[0] for line in done.stderr.splitlines()] == ["not committed"]
+    assert [line.split(":")[0] for line in stop_notes(done).splitlines()] == ["not committed"]
     assert "messages.jsonl" in done.stderr
     assert "anthropic-key" in done.stderr
     assert KEY not in done.stdout + done.stderr
@@ -102,7 +102,7 @@ def _say_in_claude(workspace: Path, id: str, *texts: str) -> None:
     path.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
 
 
-def test_default_masks_what_the_archive_keeps(
+def test_default_mode_redacts_secret_when_archive_has_original(
     git_workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The files and the commit are without it, the copy of the tool's transcript has it."""
@@ -112,14 +112,14 @@ def test_default_masks_what_the_archive_keeps(
     id = begin(git_workspace, "brainstorm", "Topic")
     change_head(git_workspace, id, native=[{"tool": "claude", "session_id": session}])
     said = _stop(git_workspace, id)
-    assert "masked in the files" in said
+    assert "redacted in the files" in said
     assert KEY.encode() not in _files(git_workspace, id) + _objects(git_workspace)
     assert b"[secret removed: anthropic-key]" in _files(git_workspace, id)
     (copy,) = Path(os.environ["XDG_DATA_HOME"]).glob("cortext/archive/claude/**/*.jsonl.gz")
     assert KEY.encode() in gzip.decompress(copy.read_bytes())
 
 
-def test_default_refuses_where_the_archive_is_off(
+def test_default_mode_refuses_commit_when_archive_is_off(
     git_workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nobody would have the original: nothing is changed, and nothing is committed."""
@@ -134,7 +134,7 @@ def test_default_refuses_where_the_archive_is_off(
 
 
 @pytest.mark.parametrize("secrets", ["", "mask"])
-def test_summary_that_is_made_does_not_say_the_secret(git_workspace: Path, secrets: str) -> None:
+def test_generated_summary_never_shows_secret(git_workspace: Path, secrets: str) -> None:
     """A summary is made of what was said; what a terminal shows of it holds no secret."""
     id = begin(git_workspace, "brainstorm", "Topic", f"Why does {KEY} not work?", "It expired.")
     said = _stop(git_workspace, id, **({"CORTEXT_SESSIONS_SECRETS": secrets} if secrets else {}))
@@ -143,7 +143,7 @@ def test_summary_that_is_made_does_not_say_the_secret(git_workspace: Path, secre
 
 @pytest.mark.parametrize("secrets", ["", "mask"])
 @pytest.mark.parametrize("place", ["title", "summary"])
-def test_confirmation_does_not_say_the_secret(
+def test_confirmation_never_shows_secret_of_title_or_summary(
     git_workspace: Path, place: str, secrets: str
 ) -> None:
     """Neither the title nor the given summary brings a secret to stdout or stderr."""
@@ -155,7 +155,7 @@ def test_confirmation_does_not_say_the_secret(
     assert KEY not in _stop(git_workspace, id, "--summary", given, **env)
 
 
-def test_mask_everywhere(git_workspace: Path) -> None:
+def test_mask_mode_redacts_messages_head_and_markdown_only_at_secrets(git_workspace: Path) -> None:
     """In messages, head and markdown, on disk and in git alike; all the rest is as it was."""
     id = begin(git_workspace, "brainstorm", "Topic", "Hello.", f"Key {KEY}.", "Thanks.", "Bye.")
     folder = folder_of(git_workspace, id)
@@ -170,7 +170,7 @@ def test_mask_everywhere(git_workspace: Path) -> None:
     old = store.load(id).messages
 
     said = _stop(git_workspace, id, "--summary", f"uses {KEY}", **MASK)
-    assert "masked" in said
+    assert "redacted" in said
     after = lines_path.read_bytes().split(b"\n")
     assert [a == b for a, b in zip(before, after, strict=True)] == [True, False, True, True, True]
     assert markdown.read_bytes() == page.replace(KEY.encode(), b"[secret removed: anthropic-key]")
@@ -198,12 +198,12 @@ def test_title_with_a_secret_does_not_reach_the_commit_message(git_workspace: Pa
     assert TOKEN not in git(git_workspace, "log", "--format=%B")
 
 
-def test_mask_is_said_once(git_workspace: Path) -> None:
+def test_second_stop_after_redaction_reports_nothing(git_workspace: Path) -> None:
     """The next stop finds nothing, says nothing of it, and changes nothing of the messages."""
     id = begin(git_workspace, "brainstorm", "Topic", f"Key {KEY}.")
     _stop(git_workspace, id, **MASK)
     before = (folder_of(git_workspace, id) / ".session/messages.jsonl").read_bytes()
-    assert "masked" not in _stop(git_workspace, id, **MASK)
+    assert "redacted" not in _stop(git_workspace, id, **MASK)
     assert (folder_of(git_workspace, id) / ".session/messages.jsonl").read_bytes() == before
 
 
@@ -214,7 +214,7 @@ def _arguments() -> list[Any]:
 
 
 @pytest.mark.parametrize("number", range(4))
-def test_secrets_in_tool_calls(git_workspace: Path, number: int) -> None:
+def test_mask_mode_redacts_nested_json_of_tool_calls(git_workspace: Path, number: int) -> None:
     """JSON in a string, a key written with escapes, JSON in JSON in JSON: all masked, all valid."""
     given = _arguments()[number]
     id = begin(git_workspace, "brainstorm", "Topic")
@@ -236,7 +236,7 @@ def test_secrets_in_tool_calls(git_workspace: Path, number: int) -> None:
         assert secret.encode() not in _objects(git_workspace)
 
 
-def test_key_split_by_escapes_in_the_file(git_workspace: Path) -> None:
+def test_mask_mode_redacts_secret_written_with_json_escapes(git_workspace: Path) -> None:
     """Another writer's JSON may spell a key with escapes: the bytes differ, the key is the same."""
     id = begin(git_workspace, "brainstorm", "Topic", "Hello.")
     path = folder_of(git_workspace, id) / ".session/messages.jsonl"
@@ -252,7 +252,7 @@ def test_key_split_by_escapes_in_the_file(git_workspace: Path) -> None:
     assert contents == ["Hello.", "[secret removed: anthropic-key]"]
 
 
-def test_secret_in_a_torn_tail(git_workspace: Path) -> None:
+def test_secret_in_torn_last_line_is_not_committed(git_workspace: Path) -> None:
     """A line that a crash cut off is masked or not committed, whatever is said about it."""
     id = begin(git_workspace, "brainstorm", "Topic", "Hello.")
     with (folder_of(git_workspace, id) / ".session/messages.jsonl").open("ab") as file:
@@ -261,7 +261,7 @@ def test_secret_in_a_torn_tail(git_workspace: Path) -> None:
     assert KEY.encode() not in _objects(git_workspace)
 
 
-def test_secret_behind_a_repeated_key(git_workspace: Path) -> None:
+def test_secret_in_duplicate_json_key_is_not_committed(git_workspace: Path) -> None:
     """JSON readers see the last of two equal keys; the bytes of both would be committed."""
     id = begin(git_workspace, "brainstorm", "Topic", "Hello.")
     path = folder_of(git_workspace, id) / ".session/messages.jsonl"
@@ -271,7 +271,7 @@ def test_secret_behind_a_repeated_key(git_workspace: Path) -> None:
     assert KEY.encode() not in _objects(git_workspace)
 
 
-def test_warn_commits_and_says(git_workspace: Path) -> None:
+def test_warn_mode_commits_and_names_secret_kind(git_workspace: Path) -> None:
     """One line with file and kind, without the secret; the commit has it."""
     id = begin(git_workspace, "brainstorm", "Topic", "Hello.", f"Key {KEY}.")
     said = _stop(git_workspace, id, "--summary", "s", CORTEXT_SESSIONS_SECRETS="warn")
@@ -282,7 +282,7 @@ def test_warn_commits_and_says(git_workspace: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", ["stage", "commit"])
-def test_warning_says_what_happened(
+def test_warn_mode_never_claims_commit_that_did_not_happen(
     git_workspace: Path, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nobody is told `committed` where nothing was: staged only, or git did not want to."""
@@ -296,7 +296,7 @@ def test_warning_says_what_happened(
     assert "committed with" not in said
 
 
-def test_off_commits_silently(git_workspace: Path) -> None:
+def test_off_mode_commits_secret_without_warning(git_workspace: Path) -> None:
     """Who switches it off hears nothing of it."""
     id = begin(git_workspace, "brainstorm", "Topic", "Hello.", f"Key {KEY}.")
     said = _stop(git_workspace, id, "--summary", "s", CORTEXT_SESSIONS_SECRETS="off")
@@ -304,21 +304,21 @@ def test_off_commits_silently(git_workspace: Path) -> None:
     assert KEY.encode() in _objects(git_workspace)
 
 
-def test_settings_of_the_user(git_workspace: Path, home: Path) -> None:
+def test_user_setting_selects_secrets_mode(git_workspace: Path, home: Path) -> None:
     """The user's file says mask, and it is done; explicitly refuse, and it is not."""
     id = begin(git_workspace, "brainstorm", "Topic", "Hello.", f"Key {KEY}.")
     ok(git_workspace, "config", "sessions.secrets", "refuse")
     try:
         assert "not committed" in _stop(git_workspace, id, "--summary", "s")
         ok(git_workspace, "config", "sessions.secrets", "mask")
-        assert "masked" in _stop(git_workspace, id, "--summary", "s")
+        assert "redacted" in _stop(git_workspace, id, "--summary", "s")
     finally:
         (home / ".config/cortext/config.toml").unlink()
     assert _status(git_workspace) == ""
 
 
 @pytest.mark.parametrize("value", ["off", "warn", "mask"])
-def test_workspace_may_not_decide(git_workspace: Path, value: str) -> None:
+def test_stop_rejects_secrets_setting_of_workspace(git_workspace: Path, value: str) -> None:
     """A workspace that somebody else made cannot switch it off: a clear error, no commit."""
     id = begin(git_workspace, "brainstorm", "Topic", "Hello.", f"Key {KEY}.")
     before = head_of(git_workspace, id)
@@ -326,11 +326,13 @@ def test_workspace_may_not_decide(git_workspace: Path, value: str) -> None:
     config.write_text(f'[sessions]\nsecrets = "{value}"\n', encoding="utf-8")
     done = cortext(git_workspace, "stop", id)
     assert (done.returncode, "Traceback" in done.stderr) == (1, False)
-    assert "sessions.secrets may not be set by a workspace" in done.stderr
+    assert "a workspace may not set sessions.secrets" in done.stderr
     assert (_commits(git_workspace), head_of(git_workspace, id)) == (1, before)
 
 
-def test_other_workspace_may_not_decide(git_workspace: Path, tmp_path: Path) -> None:
+def test_stop_from_elsewhere_rejects_secrets_setting_of_workspace(
+    git_workspace: Path, tmp_path: Path
+) -> None:
     """The same for one that is stopped from elsewhere: an error comes before any change."""
     id = begin(git_workspace, "brainstorm", "Topic", "Hello.", f"Key {KEY}.")
     before = head_of(git_workspace, id)
@@ -341,12 +343,12 @@ def test_other_workspace_may_not_decide(git_workspace: Path, tmp_path: Path) -> 
     ok(here, "init")
     done = cortext(here, "stop", id)
     assert (done.returncode, _commits(git_workspace)) == (1, 1)
-    assert "sessions.secrets may not be set by a workspace" in done.stderr
+    assert "a workspace may not set sessions.secrets" in done.stderr
     assert head_of(git_workspace, id) == before
 
 
 @pytest.mark.parametrize("where", ["off", "no repository"])
-def test_without_git_nothing_is_looked_at(git_workspace: Path, where: str) -> None:
+def test_secrets_are_not_checked_without_git(git_workspace: Path, where: str) -> None:
     """No commit, so nothing is said and no byte is masked."""
     id = begin(git_workspace, "brainstorm", "Topic", "Hello.", f"Key {KEY}.")
     lines = (folder_of(git_workspace, id) / ".session/messages.jsonl").read_bytes()
@@ -354,12 +356,12 @@ def test_without_git_nothing_is_looked_at(git_workspace: Path, where: str) -> No
     if where == "no repository":
         shutil.rmtree(git_workspace / ".git")
     done = cortext(git_workspace, "stop", id, "--summary", "s", env=env)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, stop_notes(done)) == (0, "")
     assert (folder_of(git_workspace, id) / ".session/messages.jsonl").read_bytes() == lines
 
 
 @pytest.mark.parametrize("secrets", ["", "mask"])
-def test_what_git_ignores_is_left_alone(git_workspace: Path, secrets: str) -> None:
+def test_secrets_in_git_ignored_files_are_left_unchanged(git_workspace: Path, secrets: str) -> None:
     """Only what would be committed matters: an ignored file is neither a reason nor changed."""
     (git_workspace / ".gitignore").write_text(".session/\n", encoding="utf-8")
     id = begin(git_workspace, "brainstorm", "Topic", "Hello.", f"Key {KEY}.")
@@ -372,7 +374,9 @@ def test_what_git_ignores_is_left_alone(git_workspace: Path, secrets: str) -> No
 
 
 @pytest.mark.parametrize("secrets", ["", "mask"])
-def test_link_to_a_secret_elsewhere(git_workspace: Path, tmp_path: Path, secrets: str) -> None:
+def test_secret_behind_symlink_neither_blocks_commit_nor_changes(
+    git_workspace: Path, tmp_path: Path, secrets: str
+) -> None:
     """Links are not committed, so what they lead to is no reason to refuse, and stays."""
     target = tmp_path / "env"
     target.write_text(f"KEY={KEY}\n", encoding="utf-8")
@@ -384,7 +388,7 @@ def test_link_to_a_secret_elsewhere(git_workspace: Path, tmp_path: Path, secrets
     assert _commits(git_workspace) == 2
 
 
-def test_extra_files_are_looked_at_too(git_workspace: Path) -> None:
+def test_secrets_in_extra_files_are_refused_or_redacted(git_workspace: Path) -> None:
     """Files that the agent put there are refused and masked as ours are; binary ones stay."""
     id = begin(git_workspace, "brainstorm", "Topic", "Hello.")
     folder = folder_of(git_workspace, id)
@@ -409,7 +413,9 @@ def test_extra_files_are_looked_at_too(git_workspace: Path) -> None:
     [f"log \0 {KEY}\n".encode(), f"KEY={KEY}\n".encode("utf-16")],
     ids=["one zero", "UTF-16"],
 )
-def test_text_with_zeros_is_looked_at_too(git_workspace: Path, data: bytes, secrets: str) -> None:
+def test_secrets_in_text_with_zero_bytes_are_not_committed(
+    git_workspace: Path, data: bytes, secrets: str
+) -> None:
     """A log with one zero byte, or UTF-16 as some shells write it, hides no key."""
     id = begin(git_workspace, "brainstorm", "Topic", "Hello.")
     (folder_of(git_workspace, id) / "out.log").write_bytes(data)
@@ -417,7 +423,7 @@ def test_text_with_zeros_is_looked_at_too(git_workspace: Path, data: bytes, secr
     assert KEY.encode() not in _objects(git_workspace).replace(b"\0", b"")
 
 
-def test_completed_conversation_can_be_recorded_after_a_refusal(git_workspace: Path) -> None:
+def test_second_done_with_mask_mode_commits_after_refusal(git_workspace: Path) -> None:
     """The advice of a refusal (`mask`) leads somewhere after `done` too."""
     id = begin(git_workspace, "brainstorm", "Topic", "Hello.", f"Key {KEY}.")
     done = cortext(git_workspace, "done", id, "--summary", "s")
@@ -428,7 +434,7 @@ def test_completed_conversation_can_be_recorded_after_a_refusal(git_workspace: P
 
 
 @pytest.mark.parametrize("secrets", ["", "mask"])
-def test_secret_that_is_said_while_we_stop(
+def test_secret_appended_during_stop_is_not_committed(
     git_workspace: Path, tmp_path: Path, secrets: str
 ) -> None:
     """A message that comes in after the look and before the commit is not committed unseen."""
@@ -444,7 +450,7 @@ def test_secret_that_is_said_while_we_stop(
 
 
 @pytest.mark.parametrize("name", ["index.lock", "MERGE_HEAD"])
-def test_busy_git_does_not_let_secrets_through(
+def test_secret_is_not_committed_when_git_becomes_free_during_stop(
     git_workspace: Path, tmp_path: Path, name: str
 ) -> None:
     """git is busy at the first look and free at the second: still nothing goes in unseen."""
@@ -457,14 +463,14 @@ def test_busy_git_does_not_let_secrets_through(
     assert KEY.encode() not in _objects(git_workspace)
 
 
-def test_topic_with_a_key_still_loads_after_masking(git_workspace: Path) -> None:
+def test_conversation_with_secret_in_id_loads_after_redaction(git_workspace: Path) -> None:
     """The id repeats the topic; masking it would leave a session that calls itself otherwise."""
     id = begin(git_workspace, "brainstorm", f"Rotate {KEY}", "Hello.")
     _stop(git_workspace, id, "--summary", "s", **MASK)
     assert head_of(git_workspace, id)["conversation_id"] == id
     shown = cortext(git_workspace, "show", id)
     assert (shown.returncode, shown.stderr) == (0, "")
-    assert "masked" not in _stop(git_workspace, id, "--summary", "s", **MASK)
+    assert "redacted" not in _stop(git_workspace, id, "--summary", "s", **MASK)
 
 
 @pytest.mark.parametrize(
@@ -472,7 +478,7 @@ def test_topic_with_a_key_still_loads_after_masking(git_workspace: Path) -> None
     [f"Rotate {KEY}", "SK" + "4f9a1c7e0b3d8265" + "a7c1e9f04b2d6835"],
     ids=["with capitals", "hexadecimal"],
 )
-def test_folder_is_not_named_after_a_key(git_workspace: Path, topic: str) -> None:
+def test_new_folder_name_contains_no_secret(git_workspace: Path, topic: str) -> None:
     """A folder's name is in every commit, and no mask reaches it there."""
     id = begin(git_workspace, "brainstorm", topic, "Hello.")
     assert topic[-16:].lower() not in id

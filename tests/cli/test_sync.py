@@ -29,26 +29,26 @@ def archive(person: Path) -> Path:
     return person / "data/cortext/archive"
 
 
-def test_it_says_what_it_did_and_once_where_things_are(sync_home: Path) -> None:
+def test_sync_prints_result_and_shows_archive_notice_only_once(sync_home: Path) -> None:
     """Data on stdout; the place and how to turn it off on stderr, the first time only."""
     say(sync_home, "one")
     first = cortext(sync_home, "sync")
     assert first.stdout.startswith("claude  1 transcript, 1 new; ")
-    assert f"{archive(sync_home)}, so that they outlive" in first.stderr
+    assert f"{archive(sync_home)}, so that they remain" in first.stderr
     assert "`cortext config archive.enabled off`" in first.stderr
     second = cortext(sync_home, "sync")
     assert second.stdout.startswith("claude  1 transcript, nothing new; ")
     assert "outlive" not in second.stderr
 
 
-def test_nothing_to_copy(sync_home: Path) -> None:
+def test_sync_reports_no_transcripts_without_error(sync_home: Path) -> None:
     """Where no tool was used, that is said, and it is no error."""
     done = cortext(sync_home, "sync")
     assert (done.returncode, done.stdout) == (0, "")
-    assert "no transcripts" in done.stderr
+    assert "No transcripts" in done.stderr
 
 
-def test_quiet_says_nothing(sync_home: Path) -> None:
+def test_sync_quiet_prints_nothing_even_when_locked(sync_home: Path) -> None:
     """Also not that another one is at work."""
     say(sync_home, "one")
     done = cortext(sync_home, "sync", "--quiet")
@@ -58,7 +58,7 @@ def test_quiet_says_nothing(sync_home: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-def test_json(sync_home: Path) -> None:
+def test_sync_json_reports_every_tool(sync_home: Path) -> None:
     """One object, with every tool."""
     say(sync_home, "one")
     found = json.loads(ok(sync_home, "sync", "--json"))
@@ -67,7 +67,7 @@ def test_json(sync_home: Path) -> None:
     assert found["folder"] == str(archive(sync_home))
 
 
-def test_session_that_is_kept_elsewhere_is_passed_over(sync_home: Path) -> None:
+def test_sync_and_list_ignore_skipped_session(sync_home: Path) -> None:
     """It is neither copied nor listed, while the tool has it."""
     say(sync_home, "one")
     assert ID in ok(sync_home, "list", "--all", "--json")
@@ -77,29 +77,29 @@ def test_session_that_is_kept_elsewhere_is_passed_over(sync_home: Path) -> None:
     assert not list(archive(sync_home).rglob("*.gz"))
 
 
-def test_only_some_tools(sync_home: Path) -> None:
+def test_sync_tools_option_limits_tools_and_rejects_unknown_name(sync_home: Path) -> None:
     """Others are left alone; a word that is no tool is a usage error."""
     say(sync_home, "one")
     assert ok(sync_home, "sync", "--tools", "codex, gemini") == ""
     assert not (archive(sync_home) / "claude").exists()
     done = cortext(sync_home, "sync", "--tools", "codx")
-    assert (done.returncode, "'codx' is no tool" in done.stderr) == (2, True)
+    assert (done.returncode, "unknown tool 'codx'" in done.stderr) == (2, True)
 
 
-def test_a_second_one_waits(sync_home: Path) -> None:
+def test_second_sync_waits_for_running_sync(sync_home: Path) -> None:
     """It says for whom, and goes on when the other is done."""
     say(sync_home, "one")
     ok(sync_home, "sync")
     with FileLock(str(archive(sync_home) / ".lock")):
         child = subprocess.Popen([SCRIPT, "sync"], stderr=subprocess.PIPE, text=True)
         assert child.stderr is not None
-        assert child.stderr.readline().startswith("another sync is at work (process ")
+        assert child.stderr.readline().startswith("Waiting for another sync to finish (process ")
         assert child.poll() is None
     assert child.communicate(timeout=30)[1].startswith("archive: ")
     assert child.returncode == 0
 
 
-def test_turned_off(sync_home: Path) -> None:
+def test_sync_fails_with_hint_when_archive_is_off(sync_home: Path) -> None:
     """One sentence and a hint."""
     ok(sync_home, "config", "archive.enabled", "off")
     done = cortext(sync_home, "sync")
@@ -107,7 +107,7 @@ def test_turned_off(sync_home: Path) -> None:
     assert done.stderr.startswith("error: the archive is turned off\nhint: `cortext config")
 
 
-def test_a_workspace_cannot_turn_it_off(sync_home: Path) -> None:
+def test_workspace_setting_cannot_turn_archive_off(sync_home: Path) -> None:
     """Somebody else may have made it."""
     (sync_home / "ws/.workspace").mkdir(parents=True)
     done = cortext(sync_home / "ws", "config", "archive.enabled", "off", "--workspace")
@@ -115,7 +115,7 @@ def test_a_workspace_cannot_turn_it_off(sync_home: Path) -> None:
     assert "workspace" in done.stderr
 
 
-def test_what_cannot_be_copied_is_named(sync_home: Path) -> None:
+def test_sync_warns_about_unreadable_source_and_copies_others(sync_home: Path) -> None:
     """A warning for each; the others are copied."""
     say(sync_home, "one")
     database = sync_home / "data/opencode/opencode.db"
@@ -126,7 +126,7 @@ def test_what_cannot_be_copied_is_named(sync_home: Path) -> None:
     assert f"warning: not copied: {database}: " in done.stderr
 
 
-def test_progress_in_a_terminal(sync_home: Path) -> None:
+def test_sync_shows_and_clears_progress_bar_in_terminal(sync_home: Path) -> None:
     """A bar where it takes longer than a moment; it is taken away at the end."""
     for number in range(40):
         say(sync_home, *(os.urandom(200_000).hex() for _ in range(4)), id=other(number))
@@ -145,7 +145,7 @@ def test_progress_in_a_terminal(sync_home: Path) -> None:
     assert said.rpartition(b"\r" + b" " * 70 + b"\r")[2].startswith(b"claude  40 transcripts")
 
 
-def test_stats_and_what_is_kept(sync_home: Path) -> None:
+def test_stats_reports_archive_size_without_conversations(sync_home: Path) -> None:
     """`cortext stats` says how large the archive is, also without a conversation of ours."""
     say(sync_home, "words " * 1000)
     ok(sync_home, "sync")
@@ -155,7 +155,7 @@ def test_stats_and_what_is_kept(sync_home: Path) -> None:
     assert (size["tool"], size["copies"], size["sources"] > size["packed"]) == ("claude", 1, True)
 
 
-def test_lists_start_it(sync_home: Path) -> None:
+def test_list_starts_background_sync(sync_home: Path) -> None:
     """By the way, and nobody waits for it: afterwards the archive has what the tool had."""
     path = say(sync_home, "Where do the sessions go?")
     assert ID in ok(sync_home, "list", "--all")
@@ -167,11 +167,11 @@ def test_lists_start_it(sync_home: Path) -> None:
     assert "Where do the sessions go?" in ok(sync_home, "show", ID)
 
 
-def test_deleted_by_the_command(sync_home: Path) -> None:
+def test_sync_never_copies_deleted_session_again(sync_home: Path) -> None:
     """It says that the tool's own file remains, and where; sync does not copy it again."""
     path = say(sync_home, "one")
     ok(sync_home, "sync")
     assert str(path) in ok(sync_home, "delete", ID, "--yes")
-    assert "1 deleted by you and passed over" in ok(sync_home, "sync")
+    assert "1 skipped because you deleted them" in ok(sync_home, "sync")
     ok(sync_home, "trash", "restore", "1")
     assert "1 transcript, nothing new" in ok(sync_home, "sync")

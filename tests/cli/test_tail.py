@@ -54,7 +54,9 @@ def shown(tail: Running, *texts: str) -> None:
     assert said(tail) == list(texts)
 
 
-def test_the_last_ones_and_each_new_one(project_folder: Path, tmp_path: Path) -> None:
+def test_tail_shows_last_and_new_messages_until_completed(
+    project_folder: Path, tmp_path: Path
+) -> None:
     """As `show` has them; it ends when the conversation is completed, and says so."""
     id = begin(project_folder, "plan", "Rules", "One.", "Two.", "Three.")
     with running(project_folder, tmp_path / "said", "tail", id, "-n", "2") as tail:
@@ -69,10 +71,10 @@ def test_the_last_ones_and_each_new_one(project_folder: Path, tmp_path: Path) ->
     assert f"{id} · plan · active" in lines[1]
     assert [line for line in lines[2:] if line and line[0] != "#"] == ["Two.", "Three.", "Four."]
     assert [line[:2] for line in lines[2:] if line.startswith("#")] == ["#2", "#3", "#4"]
-    assert tail.err.endswith("nothing more will come: it is completed\n")
+    assert tail.err.endswith("No more messages will follow: the conversation is completed.\n")
 
 
-def test_the_end_of_it(project_folder: Path) -> None:
+def test_tail_no_follow_prints_requested_number_of_messages(project_folder: Path) -> None:
     """With --no-follow it shows what there is, as many as are asked for."""
     id = begin(project_folder, "plan", "Rules", *(f"Number {n}." for n in range(30)))
     for options, count in ((), 20), (("-n", "0"), 0), (("-n", "99"), 30):
@@ -80,7 +82,9 @@ def test_the_end_of_it(project_folder: Path) -> None:
         assert [json.loads(line)["number"] for line in found] == list(range(31 - count, 31))
 
 
-def test_ten_thousand_messages(project_folder: Path, tmp_path: Path) -> None:
+def test_tail_shows_ten_thousand_fast_appends_once_and_in_order(
+    project_folder: Path, tmp_path: Path
+) -> None:
     """Appended one by one by another process, as fast as can be: each comes once, in order."""
     id = begin(project_folder, "plan", "Rules", "0")
     (lines,) = project_folder.glob(f"conversations/*/{id}/.session/messages.jsonl")
@@ -99,7 +103,7 @@ with open({str(lines)!r}, "ab", buffering=0) as file:
     assert said(tail) == [str(n) for n in range(10_001)]
 
 
-def test_in_a_terminal(project_folder: Path) -> None:
+def test_tail_renders_markdown_in_terminal_and_ctrl_c_exits_130(project_folder: Path) -> None:
     """Markdown is rendered, and Ctrl+C ends it with 130."""
     id = begin(project_folder, "plan", "Rules", "**One.**")
     ours, theirs = pty.openpty()
@@ -135,7 +139,7 @@ def test_in_a_terminal(project_folder: Path) -> None:
     os.close(ours)
 
 
-def test_reader_that_has_enough(project_folder: Path) -> None:
+def test_tail_ends_silently_when_reader_closes_pipe(project_folder: Path) -> None:
     """It ends although nothing more is said, without a word."""
     id = begin(project_folder, "plan", "Rules", "One.")
     child = subprocess.Popen(
@@ -150,7 +154,9 @@ def test_reader_that_has_enough(project_folder: Path) -> None:
     assert (out, err, child.returncode) == ("Rules\n", "", 0)
 
 
-def test_file_that_is_put_in_its_place(project_folder: Path, tmp_path: Path) -> None:
+def test_tail_follows_replaced_file_and_reports_lost_messages(
+    project_folder: Path, tmp_path: Path
+) -> None:
     """Another with the same beginning: only what is new comes. One that was cut: it says so, and
     goes on from there."""
     id = begin(project_folder, "plan", "Rules", "One.", "Two.")
@@ -165,7 +171,7 @@ def test_file_that_is_put_in_its_place(project_folder: Path, tmp_path: Path) -> 
         first = lines.read_bytes().split(b"\n")[0] + b"\n"
         copy.write_bytes(first)
         copy.rename(lines)
-        tail.until("it went back: 2 messages are no longer part of it")
+        tail.until("The conversation was rewound: 2 messages are no longer part of it.")
         speak(project_folder, id, "Another two.")
         shown(tail, "One.", "Two.", "Three.", "Another two.")
         assert json.loads(tail.out.splitlines()[-1])["number"] == 2
@@ -175,7 +181,7 @@ def test_file_that_is_put_in_its_place(project_folder: Path, tmp_path: Path) -> 
         shown(tail, "One.", "Two.", "Three.", "Another two.", "The last.")
 
 
-def test_head_that_is_damaged(project_folder: Path, tmp_path: Path) -> None:
+def test_tail_continues_while_session_json_is_damaged(project_folder: Path, tmp_path: Path) -> None:
     """What is said comes all the same."""
     id = begin(project_folder, "plan", "Rules", "One.")
     head = folder_of(project_folder, id) / ".session/session.json"
@@ -189,26 +195,30 @@ def test_head_that_is_damaged(project_folder: Path, tmp_path: Path) -> None:
         shown(tail, "One.", "Two.")
         head.write_bytes(good.replace(b'"active"', b'"completed"'))
         assert tail.process.wait(PATIENCE) == 0
-    assert tail.err.endswith("nothing more will come: it is completed\n")
+    assert tail.err.endswith("No more messages will follow: the conversation is completed.\n")
 
 
-def test_one_that_is_deleted(project_folder: Path, tmp_path: Path) -> None:
+def test_tail_ends_when_conversation_is_deleted_missing_or_completed(
+    project_folder: Path, tmp_path: Path
+) -> None:
     """It says so and ends; so does one that is not there, or was completed long ago."""
     id = begin(project_folder, "plan", "Rules", "One.")
     with running(project_folder, tmp_path / "said", "tail", id) as tail:
         tail.until("One.")
         ok(project_folder, "delete", id, "--yes")
         assert tail.process.wait(PATIENCE) == 0
-    assert tail.err.endswith("nothing more will come: it was deleted\n")
+    assert tail.err.endswith("No more messages will follow: the conversation was deleted.\n")
     assert cortext(project_folder, "tail", "nothing-like-it").returncode == 3
     done = begin(project_folder, "plan", "Done", "One.")
     ok(project_folder, "done", done)
     found = cortext(project_folder, "tail", done)
     assert (found.returncode, "One." in found.stdout) == (0, True)
-    assert found.stderr.endswith("nothing more will come: it is completed\n")
+    assert found.stderr.endswith("No more messages will follow: the conversation is completed.\n")
 
 
-def test_session_of_claude(tail_home: Path, tmp_path: Path) -> None:
+def test_tail_follows_claude_transcript_and_reports_branch_change(
+    tail_home: Path, tmp_path: Path
+) -> None:
     """Its own transcript; where the person takes another way, it says so."""
     path = say(tail_home, "One.")
     more = [
@@ -226,14 +236,17 @@ def test_session_of_claude(tail_home: Path, tmp_path: Path) -> None:
         with path.open("ab") as file:
             file.write(json.dumps(more[3]).encode() + b"\n")
         shown(tail, "One.", "Two.", "Three.", "Another three.")
-        assert "it went back: 1 message is no longer part of it" in tail.err
+        assert "The conversation was rewound: 1 message is no longer part of it." in tail.err
         ok(tail_home, "sync")
         path.unlink()
         assert tail.process.wait(PATIENCE) == 0
-    assert tail.err.endswith("nothing more will come: the tool has it no more; this is our copy\n")
+    assert tail.err.endswith(
+        "No more messages will follow: "
+        "the tool has deleted the session; this is the archived copy.\n"
+    )
 
 
-def test_result_that_comes_later(tail_home: Path, tmp_path: Path) -> None:
+def test_tail_repeats_tool_call_when_its_result_arrives(tail_home: Path, tmp_path: Path) -> None:
     """A call is told when it is made, and again with its result."""
     path = say(tail_home, "One.")
     call = claude_lines.line(
@@ -249,7 +262,7 @@ def test_result_that_comes_later(tail_home: Path, tmp_path: Path) -> None:
     assert tail.out.count("make") == 2
 
 
-def test_session_of_opencode(tail_home: Path, tmp_path: Path) -> None:
+def test_tail_follows_opencode_database(tail_home: Path, tmp_path: Path) -> None:
     """Rows of a database; an answer comes when it says something."""
     (tail_home / "data/opencode").mkdir(parents=True)
     made = Made(tail_home / "data/opencode")
@@ -263,7 +276,7 @@ def test_session_of_opencode(tail_home: Path, tmp_path: Path) -> None:
     assert said(tail)[-1] == "Two?"
 
 
-def test_session_of_spawn_and_of_a_program(tail_home: Path, tmp_path: Path) -> None:
+def test_tail_follows_spawn_log_and_program_document(tail_home: Path, tmp_path: Path) -> None:
     """A log grows by lines and ends with its status; a document is written anew each time."""
     logs = open_session_store(f"log:{os.environ['AURORA_HOME']}/spawn/sessions")
     documents = open_session_store(f"document:{tail_home}/data/src/opencode/sessions")
@@ -280,10 +293,10 @@ def test_session_of_spawn_and_of_a_program(tail_home: Path, tmp_path: Path) -> N
             session.status = "completed"
             store.save(session)
             assert tail.process.wait(PATIENCE) == 0
-        assert tail.err.endswith("it is completed\n")
+        assert tail.err.endswith("the session is completed.\n")
 
 
-def test_conversation_that_is_had_in_a_tool(
+def test_tail_captures_tool_messages_of_bound_conversation(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, git_identity: None
 ) -> None:
     """What is said there is taken in, and comes, without a hook."""
@@ -298,17 +311,17 @@ def test_conversation_that_is_had_in_a_tool(
     assert bench.said()[-1] == ["user", "And one more thing."]
 
 
-def test_folder_without_a_session(project_folder: Path) -> None:
+def test_tail_refuses_folder_without_session(project_folder: Path) -> None:
     """There is nothing that could grow: one sentence says so."""
     folder = project_folder / "conversations/2026-01-12/001-plan-old"
     folder.mkdir(parents=True)
     (folder / "plan.md").write_text("# Old\n", encoding="utf-8")
     done = cortext(project_folder, "tail", "001-plan-old")
     assert done.returncode == 1
-    assert done.stderr.startswith("error: 001-plan-old has no session that could grow\nhint: ")
+    assert done.stderr.startswith("error: 001-plan-old has no session to follow\nhint: ")
 
 
-def test_completion(project_folder: Path) -> None:
+def test_completion_offers_conversation_ids_for_tail(project_folder: Path) -> None:
     """The shell offers the ids of conversations."""
     id = begin(project_folder, "plan", "Rules", "One.")
     assert offered(project_folder, "cortext tail 001") == [id]

@@ -45,7 +45,7 @@ def four_tools_place(tmp_path: Path) -> Place:
     return Place(tmp_path)
 
 
-def test_lists_have_them(four_tools_place: Place) -> None:
+def test_list_shows_sessions_of_all_tools_and_filters_by_tool(four_tools_place: Place) -> None:
     """Beside the conversations of the workspace, with the tool's name; `--tool` chooses."""
     begin_id = _begin(four_tools_place)
     table = four_tools_place.ok("list")
@@ -73,7 +73,9 @@ def _begin(place: Place) -> str:
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_shown_and_exported(four_tools_place: Place, tool: str) -> None:
+def test_show_and_export_contain_all_messages_of_tool_session(
+    four_tools_place: Place, tool: str
+) -> None:
     """All that was said; tool calls short or in full."""
     id, words = said(tool)
     shown = four_tools_place.ok("show", id, "--stubs")
@@ -89,11 +91,15 @@ def test_shown_and_exported(four_tools_place: Place, tool: str) -> None:
     assert "--message" not in four_tools_place.ok("show", id, "--full")
 
 
-def test_words_that_were_said(four_tools_place: Place) -> None:
+def test_show_finds_tool_session_by_message_words_but_rename_does_not(
+    four_tools_place: Place,
+) -> None:
     """A session is found by them; where several are, they are named and the exit code is 4."""
     said_so = cortext(four_tools_place.root, "show", "emptied every hour", env=four_tools_place.env)
     assert said_so.returncode == 4
-    assert said_so.stderr.startswith("nothing is called that; the words were said in these\n")
+    assert said_so.stderr.startswith(
+        "No title matches; found in the text of these conversations:\n"
+    )
     for tool in TOOLS:
         assert said(tool)[0] in said_so.stderr
     # What changes something does not go by what was said.
@@ -101,24 +107,26 @@ def test_words_that_were_said(four_tools_place: Place) -> None:
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_what_needs_a_conversation_makes_one(four_tools_place: Place, tool: str) -> None:
+def test_rename_and_tag_turn_tool_session_into_single_conversation(
+    four_tools_place: Place, tool: str
+) -> None:
     """Once, with all that was said, and says so; what the tool keeps stays as it is."""
     id, words = said(tool)
     path = four_tools_place.homes.transcript(tool)
     before = path.read_bytes()
-    assert "at least one character" in four_tools_place.refused(1, "rename", id, " ")
+    assert "must not be empty" in four_tools_place.refused(1, "rename", id, " ")
     assert four_tools_place.ok("tag", id) == ""
     assert sorted(path.name for path in four_tools_place.root.iterdir()) == [".workspace"]
     done = cortext(
         four_tools_place.root, "rename", id, "Quick", "reading", env=four_tools_place.env
     )
     kept = json.loads(four_tools_place.ok("show", "Quick reading", "--json"))
-    assert done.stdout == f'{kept["id"]} is now "Quick reading"\n'
-    assert f"{id} is kept as {kept['id']} from now on\n" in done.stderr
+    assert done.stdout == f'Renamed {kept["id"]} to "Quick reading".\n'
+    assert f"Saved {id} as the conversation {kept['id']}.\n" in done.stderr
     spoken = [m for m in kept["messages"] if m["role"] in ("user", "assistant") and m["content"]]
     assert [[m["role"], m["content"]] for m in spoken] == words
     again = cortext(four_tools_place.root, "tag", id, "x", env=four_tools_place.env)
-    assert (again.stdout, again.stderr) == ("x\n", "")
+    assert (again.stdout, again.stderr) == ("x\n", f"Tags of {kept['id']}:\n")
     assert [
         row["id"] for row in json.loads(four_tools_place.ok("list", "--json", "--tag", "x"))
     ] == [kept["id"]]
@@ -126,7 +134,7 @@ def test_what_needs_a_conversation_makes_one(four_tools_place: Place, tool: str)
 
 
 @pytest.mark.parametrize("words", [["tag", "{}", "x"], ["fork", "{}"]], ids=["tag", "fork"])
-def test_each_makes_one_of_a_session_had_elsewhere(
+def test_tag_and_fork_create_conversation_in_workspace_of_session(
     four_tools_place: Place, words: list[str]
 ) -> None:
     """In the workspace that it was had in, whose folder is named then."""
@@ -136,11 +144,13 @@ def test_each_makes_one_of_a_session_had_elsewhere(
     done = cortext(away, *(word.format(id) for word in words), env=four_tools_place.env)
     assert done.returncode == 0, done.stderr
     kept = json.loads(four_tools_place.ok("show", id, "--json"))["id"]
-    assert f"{id} is kept as {kept} in {four_tools_place.root} from now on\n" in done.stderr
+    assert f"Saved {id} as the conversation {kept} in {four_tools_place.root}.\n" in done.stderr
     assert (four_tools_place.root / "conversations").is_dir()
 
 
-def test_deleted_by_the_tools(four_tools_place: Place) -> None:
+def test_archived_sessions_stay_listed_after_tools_delete_transcripts(
+    four_tools_place: Place,
+) -> None:
     """After sync, when tools and catalog are gone: listed, found, shown as before."""
     before = {row["id"]: row for row in json.loads(four_tools_place.ok("list", "--json"))}
     shown = {tool: four_tools_place.ok("show", said(tool)[0], "--json") for tool in TOOLS}
@@ -160,7 +170,9 @@ def test_deleted_by_the_tools(four_tools_place: Place) -> None:
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_delete(four_tools_place: Place, tool: str) -> None:
+def test_delete_trashes_archive_copy_and_names_remaining_transcript(
+    four_tools_place: Place, tool: str
+) -> None:
     """Our copy goes to the trash, and it is said where the tool's own remains."""
     id, _ = said(tool)
     four_tools_place.ok("sync")
@@ -171,7 +183,9 @@ def test_delete(four_tools_place: Place, tool: str) -> None:
     assert id in four_tools_place.ok("trash")
 
 
-def test_sub_agents_are_kept_apart(four_tools_place: Place) -> None:
+def test_show_lists_sub_agents_and_full_option_prints_their_messages(
+    four_tools_place: Place,
+) -> None:
     """They are named after the conversation, and told in full only where all is."""
     id, _ = said("claude")
     path = four_tools_place.homes.transcript("claude")
@@ -187,10 +201,10 @@ def test_sub_agents_are_kept_apart(four_tools_place: Place) -> None:
     assert full.count("Decided: the cache is emptied every hour.") == 2
     assert len(json.loads(four_tools_place.ok("show", id, "--json"))["sub_agents"]) == 1
     exported = cortext(four_tools_place.root, "export", id, env=four_tools_place.env)
-    assert "what 1 sub-agent said is not in it" in exported.stderr
+    assert "The messages of 1 sub-agent are not included." in exported.stderr
 
 
-def test_damage_is_said(four_tools_place: Place) -> None:
+def test_show_names_damaged_transcript_line_and_exits_5(four_tools_place: Place) -> None:
     """What cannot be read of a transcript is named, the rest is shown, and the exit code is 5."""
     id, words = said("claude")
     path = four_tools_place.homes.transcript("claude")
@@ -202,7 +216,7 @@ def test_damage_is_said(four_tools_place: Place) -> None:
     assert words[-1][1] in done.stdout
 
 
-def test_what_cannot_be_read_has_a_reason_in_words(four_tools_place: Place) -> None:
+def test_list_and_doctor_explain_unreadable_file_without_errno(four_tools_place: Place) -> None:
     """Lists and doctor say which file it is and why, without a number of the system."""
     (four_tools_place.homes.archive("claude").parent / ".forgotten").mkdir(parents=True)
     settings = four_tools_place.homes.own["claude"] / "settings.json"
@@ -236,19 +250,21 @@ def test_unchanged_list_loads_no_transcript_reader(
     assert loaded & {"rich", "rapidfuzz", "cortext.tools.claude.reader"} == set()
 
 
-def test_stopped_outside_a_workspace(four_tools_place: Place) -> None:
+def test_stop_outside_workspace_names_personal_workspace_and_copy_command(
+    four_tools_place: Place,
+) -> None:
     """It is said where it is kept; lists name the folder that it was had in; and an import in a
     workspace that came later says that it is elsewhere, with the command that copies it."""
     (four_tools_place.root / ".workspace").rmdir()
     id, _ = said("claude")
     stopped = cortext(four_tools_place.root, "stop", id, env=four_tools_place.env)
-    assert "kept in your personal workspace" in stopped.stderr
+    assert "Saved in your personal workspace" in stopped.stderr
     assert "`cortext init`" in stopped.stderr
     [row] = [row for row in json.loads(four_tools_place.ok("list", "--json")) if row["workspace"]]
     [line] = [
         line for line in four_tools_place.ok("list", "--all").splitlines() if row["id"] in line
     ]
-    assert str(four_tools_place.root) in line
+    assert line.split()[1] == four_tools_place.root.name
     assert "personal" not in line
     again = cortext(four_tools_place.root, "stop", row["id"], env=four_tools_place.env)
     assert "personal" not in again.stderr
@@ -268,13 +284,13 @@ def test_stopped_outside_a_workspace(four_tools_place: Place) -> None:
     assert four_tools_place.ok("export", path) == copy
 
 
-def test_a_tool_that_is_not_started_is_named(four_tools_place: Place) -> None:
+def test_resume_without_terminal_explains_why_tool_is_not_started(four_tools_place: Place) -> None:
     """Without a terminal the briefing is printed; who asked for a tool is told why, and how on."""
     id, _ = said("claude")
     told = cortext(four_tools_place.root, "resume", id, "--tool", "codex", env=four_tools_place.env)
     assert told.stdout.startswith("The ID of this conversation")
-    assert "codex is not started" in told.stderr
-    assert "`--print`" in told.stderr
+    assert "codex was not started: this is not a terminal.\n" in told.stderr
+    assert "--print" in told.stderr
     for read in (["--context"], ["--json"]):
         assert (
             "started"

@@ -6,7 +6,7 @@ import logging
 from cortext.cli.warnings import CleanFormatter
 
 
-def test_a_reason_of_the_system_has_no_number() -> None:
+def test_clean_formatter_prints_os_error_without_errno() -> None:
     """Whoever logs it: the file and the reason are told, and the record stays as it was."""
     error = OSError(errno.EMFILE, "Too many open files", "/work/a\x1b[2J.jsonl")
     record = logging.LogRecord("x", 30, "", 0, "%s cannot be read: %s", ("a", error), None)

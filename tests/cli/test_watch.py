@@ -61,7 +61,9 @@ def tree(folder: Path) -> dict[str, tuple[int, int, bytes]]:
     }
 
 
-def test_what_is_said_is_archived_and_found(watch_home: Path, watch: Running) -> None:
+def test_watch_archives_and_indexes_new_and_growing_transcripts(
+    watch_home: Path, watch: Running
+) -> None:
     """In a folder that was not there before, and then in a file that grows; the tool's own folder
     is as the tool left it."""
     path = say(watch_home, "Where do the sessions go?")
@@ -69,7 +71,7 @@ def test_what_is_said_is_archived_and_found(watch_home: Path, watch: Running) ->
     watch.until("indexed 1 conversation")
     add(path, 1, "A xylophone is no session.")
     before = tree(watch_home / ".claude")
-    watch.until("archived claude: 1 grown")
+    watch.until("archived claude: 1 with new messages")
     watch.until("indexed 1 conversation", 2)
     assert archived()[ID] == ["Where do the sessions go?", "A xylophone is no session."]
     found = json.loads(ok(watch_home, "search", "xylophone", "--json"))
@@ -80,7 +82,9 @@ def test_what_is_said_is_archived_and_found(watch_home: Path, watch: Running) ->
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
-def test_it_is_ended_at_any_time(watch_home: Path, tmp_path: Path, number: int, code: int) -> None:
+def test_watch_stops_on_signal_and_next_run_finishes_work(
+    watch_home: Path, tmp_path: Path, number: int, code: int
+) -> None:
     """Also while it works; what was not done is done by the next one."""
     for each in range(300):
         say(watch_home, "x" * 2000, id=other(each))
@@ -92,7 +96,7 @@ def test_it_is_ended_at_any_time(watch_home: Path, tmp_path: Path, number: int, 
     assert len(archived()) == 300
 
 
-def test_killed_it_leaves_nothing_broken(watch_home: Path, tmp_path: Path) -> None:
+def test_killed_watch_leaves_archive_and_index_usable(watch_home: Path, tmp_path: Path) -> None:
     """The next one begins, and has all of it."""
     for each in range(300):
         say(watch_home, f"xylophone {each}", id=other(each))
@@ -105,18 +109,18 @@ def test_killed_it_leaves_nothing_broken(watch_home: Path, tmp_path: Path) -> No
     assert json.loads(ok(watch_home, "search", "xylophone", "299", "--json"))
 
 
-def test_a_second_one(watch_home: Path, watch: Running) -> None:
+def test_second_watch_names_running_process_and_exits_6(watch_home: Path, watch: Running) -> None:
     """It says who watches, and ends with 6; when that has ended, another may."""
     second = cortext(watch_home, "watch")
     assert second.returncode == 6
     assert second.stderr.startswith(
-        f"error: `cortext watch` runs already: process {watch.process.pid} "
+        f"error: `cortext watch` is already running: process {watch.process.pid} "
     )
     assert watch.end() == 0
     assert cortext(watch_home, "watch", "--once").returncode == 0
 
 
-def test_ten_thousand_lines(watch_home: Path, watch: Running) -> None:
+def test_watch_archives_every_line_of_fast_writer(watch_home: Path, watch: Running) -> None:
     """Written one by one as fast as can be, in another process: none is missing."""
     path = say(watch_home, "u0")
     line = json.dumps(claude_lines.line("u1", None, "user", "WORDS")).replace('"u1"', '"uNEXT"')
@@ -134,7 +138,7 @@ with open({str(path)!r}, "ab", buffering=0) as file:
     assert ID in ok(watch_home, "search", "u10000", "--json")
 
 
-def test_what_rested_is_paused_on_disk(watch_home: Path, tmp_path: Path) -> None:
+def test_watch_pauses_idle_conversation_on_disk(watch_home: Path, tmp_path: Path) -> None:
     """Also in a workspace that is made while it runs; what never was begun here stays."""
     with running(
         watch_home, tmp_path / "said", "watch", env={"CORTEXT_SESSIONS_PAUSE_MINUTES": "0.03"}
@@ -143,12 +147,12 @@ def test_what_rested_is_paused_on_disk(watch_home: Path, tmp_path: Path) -> None
         workspace = watch_home / "project"
         ok(workspace, "init", "--tools", "claude")
         id = begin(workspace, "plan", "Rules", "What are they?")
-        watch.until(f"paused {id}, which rested")
+        watch.until(f"paused {id}, which was idle")
     head = head_of(workspace, id)
     assert (head["status"], head["stop_reason"]) == ("paused", "idle")
 
 
-def test_what_is_bound_is_captured(
+def test_watch_captures_messages_of_bound_session_without_hook(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, git_identity: None
 ) -> None:
     """Without a hook: at the start, and whenever more is said."""
@@ -163,7 +167,9 @@ def test_what_is_bound_is_captured(
     assert bench.said()[-1] == ["user", "And one more thing."]
 
 
-def test_rows_of_opencode(watch_home: Path, watch: Running) -> None:
+def test_watch_archives_opencode_rows_from_write_ahead_log(
+    watch_home: Path, watch: Running
+) -> None:
     """What is new stands beside the database, while OpenCode has it open."""
     (watch_home / "data/opencode").mkdir(parents=True)
     made = Made(watch_home / "data/opencode")
@@ -174,12 +180,12 @@ def test_rows_of_opencode(watch_home: Path, watch: Running) -> None:
         watch.until("archived opencode: 1 new")
         database = made.path.stat().st_mtime_ns
         made.message("m2", "assistant", text("In the cellar."))
-        watch.until("archived opencode: 1 grown")
+        watch.until("archived opencode: 1 with new messages")
         assert made.path.stat().st_mtime_ns == database
     assert archived("opencode") == {"ses_1": ["Where is the xylophone?", "In the cellar."]}
 
 
-def test_what_cannot_be_read_is_said_once(watch_home: Path, tmp_path: Path) -> None:
+def test_watch_warns_once_about_unreadable_source(watch_home: Path, tmp_path: Path) -> None:
     """The others are copied, again and again."""
     database = watch_home / "data/opencode/opencode.db"
     database.parent.mkdir(parents=True)
@@ -190,13 +196,13 @@ def test_what_cannot_be_read_is_said_once(watch_home: Path, tmp_path: Path) -> N
         for number in range(1, 4):
             os.utime(database)
             add(path, number, "more")
-            watch.until("archived claude: 1 grown", number)
+            watch.until("archived claude: 1 with new messages", number)
         assert watch.end() == 0
     assert watch.err.count("not copied") == 1
     assert str(database) in watch.err
 
 
-def test_it_may_run_for_long(watch_home: Path, watch: Running) -> None:
+def test_watch_leaks_no_file_descriptors(watch_home: Path, watch: Running) -> None:
     """However often something changes, it has no more files open."""
     path = say(watch_home, "one")
     watch.until("archived claude: 1 new")
@@ -207,7 +213,7 @@ def test_it_may_run_for_long(watch_home: Path, watch: Running) -> None:
     counts: list[int] = []
     for number in range(1, 6):
         add(path, number, "more")
-        watch.until("archived claude: 1 grown", number)
+        watch.until("archived claude: 1 with new messages", number)
         watch.until("indexed", number)
         counts.append(files())
     end = time.monotonic() + 20
@@ -217,7 +223,7 @@ def test_it_may_run_for_long(watch_home: Path, watch: Running) -> None:
     assert files() <= counts[0] + 3, counts
 
 
-def test_settings_that_cannot_be_read(watch_home: Path, watch: Running) -> None:
+def test_watch_reports_unreadable_settings_and_continues(watch_home: Path, watch: Running) -> None:
     """It says so, and goes on when they can."""
     config = watch_home / "config/cortext/config.toml"
     config.parent.mkdir(parents=True)
@@ -228,7 +234,7 @@ def test_settings_that_cannot_be_read(watch_home: Path, watch: Running) -> None:
     watch.until("archived claude: 1 new")
 
 
-def test_once(watch_home: Path) -> None:
+def test_watch_once_makes_single_pass_and_quiet_prints_nothing(watch_home: Path) -> None:
     """One pass; a second finds nothing to do, and --quiet says nothing at all."""
     say(watch_home, "one")
     first = cortext(watch_home, "watch", "--once")
@@ -241,7 +247,7 @@ def test_once(watch_home: Path) -> None:
     assert archived() == {ID: ["one", "two"]}
 
 
-def test_json(watch_home: Path, tmp_path: Path) -> None:
+def test_watch_json_prints_one_event_per_line(watch_home: Path, tmp_path: Path) -> None:
     """An object a line: when, what was done, and the facts."""
     say(watch_home, "one")
     with running(watch_home, tmp_path / "said", "watch", "--json") as watch:
@@ -253,17 +259,19 @@ def test_json(watch_home: Path, tmp_path: Path) -> None:
     assert (said[1]["tool"], said[1]["new"], "time" in said[1]) == ("claude", 1, True)
 
 
-def test_with_the_archive_turned_off(watch_home: Path) -> None:
+def test_watch_indexes_without_copying_when_archive_is_off(watch_home: Path) -> None:
     """It says so, and does everything else."""
     ok(watch_home, "config", "archive.enabled", "off")
     say(watch_home, "one")
     done = cortext(watch_home, "watch", "--once")
-    assert done.stderr.count("the archive is turned off: nothing is copied") == 1
+    assert done.stderr.count("the archive is turned off, so nothing is copied") == 1
     assert "indexed 1 conversation" in done.stdout
     assert archived() == {}
 
 
-def test_where_it_was_started_may_be_removed(watch_home: Path, watch: Running) -> None:
+def test_watch_continues_after_its_start_folder_is_removed(
+    watch_home: Path, watch: Running
+) -> None:
     """It stands in nobody's way."""
     shutil.rmtree(watch_home / "project")
     say(watch_home, "one")
@@ -271,7 +279,9 @@ def test_where_it_was_started_may_be_removed(watch_home: Path, watch: Running) -
     assert watch.err == ""
 
 
-def test_too_many_folders_for_the_system(watch_home: Path, tmp_path: Path) -> None:
+def test_watch_falls_back_to_polling_when_inotify_limit_is_reached(
+    watch_home: Path, tmp_path: Path
+) -> None:
     """It says that it looks now and then instead, and does."""
     limit = "echo 2 > /proc/sys/user/max_inotify_watches"
     if subprocess.run(["unshare", "-Ur", "sh", "-c", limit], check=False).returncode:
@@ -281,7 +291,7 @@ def test_too_many_folders_for_the_system(watch_home: Path, tmp_path: Path) -> No
     program = f"{limit}; exec {SCRIPT} watch"
     unshare = shutil.which("unshare") or ""
     with running(watch_home, tmp_path / "said", unshare, "-Ur", "sh", "-c", program) as watch:
-        watch.until("changes are looked for every 5 seconds: ")
+        watch.until("changes are not reported, so checking every 5 seconds: ")
         watch.until("watching")
         say(watch_home, "one")
         watch.until("archived claude: 1 new")
@@ -289,7 +299,9 @@ def test_too_many_folders_for_the_system(watch_home: Path, tmp_path: Path) -> No
         assert "fs.inotify.max_user_watches" in watch.err
 
 
-def test_without_its_package(watch_home: Path, tmp_path: Path) -> None:
+def test_watch_falls_back_to_polling_without_watchfiles_package(
+    watch_home: Path, tmp_path: Path
+) -> None:
     """It says how to get it, and looks now and then."""
     program = (
         "import sys; sys.modules['watchfiles'] = None; sys.argv = ['cortext', 'watch'];"
@@ -300,11 +312,11 @@ def test_without_its_package(watch_home: Path, tmp_path: Path) -> None:
         watch.until("archived claude: 1 new")
         assert install_command("watchfiles") in watch.err
         say(watch_home, "one", "two")
-        watch.until("archived claude: 1 grown")
+        watch.until("archived claude: 1 with new messages")
         assert watch.end() == 0
 
 
-def test_folder_that_is_made_anew(watch_home: Path, watch: Running) -> None:
+def test_watch_follows_recreated_folder(watch_home: Path, watch: Running) -> None:
     """The one in the place of another is watched as well."""
     say(watch_home, "one")
     watch.until("archived claude: 1 new")
@@ -314,11 +326,11 @@ def test_folder_that_is_made_anew(watch_home: Path, watch: Running) -> None:
     path = say(watch_home, "three", id=other(3))
     watch.until("archived claude: 1 new", 3)
     add(path, 1, "four")
-    watch.until("archived claude: 1 grown")
+    watch.until("archived claude: 1 with new messages")
     assert archived()[other(3)] == ["three", "four"]
 
 
-def test_one_that_fails_keeps_no_other(watch_home: Path) -> None:
+def test_watch_continues_after_damaged_conversation(watch_home: Path) -> None:
     """A conversation that cannot be captured, or read, is named."""
     workspace = watch_home / "project"
     ok(workspace, "init", "--tools", "claude")
@@ -331,5 +343,5 @@ def test_one_that_fails_keeps_no_other(watch_home: Path) -> None:
     lines.write_text("", encoding="utf-8")
     done = cortext(workspace, "watch", "--once")
     assert done.returncode == 0
-    assert f"paused {sound}, which rested" in done.stdout
+    assert f"paused {sound}, which was idle" in done.stdout
     assert "Traceback" not in done.stderr

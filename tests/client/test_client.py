@@ -32,7 +32,7 @@ def url() -> Iterator[str]:
         yield it
 
 
-def test_the_same_verbs_without_a_loop(url: str) -> None:
+def test_synchronous_client_supports_every_operation(url: str) -> None:
     """A program that knows no event loop has every verb."""
     with Client(url, TOKEN) as client:
         id = client.create(metadata={"a": 1})
@@ -64,7 +64,7 @@ def test_the_same_verbs_without_a_loop(url: str) -> None:
             client.get("../up")
 
 
-def test_a_wrong_token_is_an_error_of_ours(url: str) -> None:
+def test_wrong_token_raises_service_error_with_server_code(url: str) -> None:
     """With the server's code, and nothing that a caller has to parse."""
     with Client(url, "wrong") as client, pytest.raises(ServiceError) as caught:
         client.create()
@@ -74,9 +74,12 @@ def test_a_wrong_token_is_an_error_of_ours(url: str) -> None:
 
 @pytest.mark.parametrize(
     ("url", "hint"),
-    [("localhost:8733", "begins with http://"), ("ftp://localhost", "as in http://127.0.0.1:8733")],
+    [
+        ("localhost:8733", "start it with http://"),
+        ("ftp://localhost", "such as http://127.0.0.1:8733"),
+    ],
 )
-def test_what_is_no_address_is_said(url: str, hint: str) -> None:
+def test_client_refuses_invalid_address_with_hint(url: str, hint: str) -> None:
     """With what one looks like, and where it comes from."""
     with pytest.raises(CortextError, match="not the address of a server") as caught:
         Client(url)
@@ -136,7 +139,7 @@ def serving(flaky: Flaky) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("failure", [0, 429, 503])
-def test_what_can_be_repeated_is_repeated(failure: int) -> None:
+def test_repeatable_calls_are_retried_up_to_limit(failure: int) -> None:
     """Reading, deleting and adding survive two failures, and no third one."""
     message = Message("user", "x", id="own")
     for verb in (
@@ -155,7 +158,7 @@ def test_what_can_be_repeated_is_repeated(failure: int) -> None:
 
 
 @pytest.mark.parametrize("failure", [0, 503])
-def test_a_creation_is_never_repeated(failure: int) -> None:
+def test_create_is_never_retried_after_failure(failure: int) -> None:
     """The server may have made one: a second would be one too many."""
     flaky = Flaky(failure)
     with serving(flaky) as url, Client(url) as client, pytest.raises(ServiceError):
@@ -163,7 +166,7 @@ def test_a_creation_is_never_repeated(failure: int) -> None:
     assert flaky.asked == [("POST", "/v1/conversations")]
 
 
-def test_a_server_that_is_not_there_is_said() -> None:
+def test_unreachable_server_raises_service_error() -> None:
     with serving(Flaky()) as url:
         pass
     with (
@@ -175,7 +178,7 @@ def test_a_server_that_is_not_there_is_said() -> None:
 
 
 @in_loop
-async def test_a_silent_server_is_an_error_in_time() -> None:
+async def test_silent_server_raises_timeout_error_in_time() -> None:
     """A caller has an answer or an error within the time-out, however often it is tried."""
     import asyncio
     import socket

@@ -23,7 +23,7 @@ def url() -> Iterator[str]:
 
 
 @pytest.mark.parametrize("token", [TOKEN + "\n", f" {TOKEN}\r\n", TOKEN])
-def test_a_token_may_come_from_a_file(url: str, token: str) -> None:
+def test_client_strips_line_end_from_token(url: str, token: str) -> None:
     """With the end of its line."""
     with Client(url + "/", token) as client:
         assert client.create()
@@ -31,7 +31,7 @@ def test_a_token_may_come_from_a_file(url: str, token: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("token", ["two\nlines-secret", "secrét", "a secret", "secret\0", None, 7])
-def test_what_cannot_be_a_token_is_said_without_it(kind: Any, token: Any) -> None:
+def test_client_refuses_invalid_token_without_showing_secret(kind: Any, token: Any) -> None:
     """In words that can be shown to anybody."""
     with pytest.raises(CortextError, match="token") as caught:
         kind("http://127.0.0.1:1", token)
@@ -39,7 +39,7 @@ def test_what_cannot_be_a_token_is_said_without_it(kind: Any, token: Any) -> Non
     assert caught.value.hint
 
 
-def test_a_token_is_in_no_log_and_no_error(caplog: pytest.LogCaptureFixture, url: str) -> None:
+def test_token_appears_in_no_log_error_or_repr(caplog: pytest.LogCaptureFixture, url: str) -> None:
     """Also where everything is logged."""
     caplog.set_level(logging.DEBUG, logger="")
     secret = "wrong-secret-of-mine"
@@ -63,20 +63,20 @@ def test_a_token_is_in_no_log_and_no_error(caplog: pytest.LogCaptureFixture, url
      "http://h:x", "http://[::1", "http://a b", "file:./x", "127.0.0.1:8733/?token=hidden", None, 7,
      "memory:", "http://user:hidden@", "http://\ud800"],
 )  # fmt: skip
-def test_what_is_no_address_is_said(kind: Any, url: Any) -> None:
+def test_client_refuses_invalid_address_without_showing_secret(kind: Any, url: Any) -> None:
     """Without what may be a secret in it."""
     with pytest.raises(CortextError, match="the address of a server") as caught:
         kind(url)
     assert "hidden" not in str(caught.value)
-    assert "as in http://127.0.0.1:8733" in caught.value.hint
+    assert "such as http://127.0.0.1:8733" in caught.value.hint
 
 
 @pytest.mark.parametrize(
     "url", ["http://h/?token=hidden", "http://me:hidden@h", "http://h/#hidden", "http://hidden@h"]
 )
-def test_a_secret_in_an_address_is_refused(url: str) -> None:
+def test_client_refuses_secret_in_address(url: str) -> None:
     """It would be shown wherever the address is; a token has a place of its own."""
-    with pytest.raises(CortextError, match="ends with its path") as caught:
+    with pytest.raises(CortextError, match="must end with its path") as caught:
         Client(url)
     assert "hidden" not in str(caught.value)
     assert "Client(url, token)" in caught.value.hint
@@ -84,15 +84,15 @@ def test_a_secret_in_an_address_is_refused(url: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("timeout", [0, -1, math.nan, math.inf, "10", None, True])
-def test_a_timeout_is_a_number_of_seconds(kind: Any, timeout: Any) -> None:
-    with pytest.raises(ValueError, match="timeout is"):
+def test_client_refuses_invalid_timeout(kind: Any, timeout: Any) -> None:
+    with pytest.raises(ValueError, match="timeout must be"):
         kind("http://127.0.0.1:1", timeout=timeout)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("retries", [-1, 1.5, "2", True])
-def test_retries_are_a_whole_number(kind: Any, retries: Any) -> None:
-    with pytest.raises(ValueError, match="retries is"):
+def test_client_refuses_invalid_retries(kind: Any, retries: Any) -> None:
+    with pytest.raises(ValueError, match="retries must be"):
         kind("http://127.0.0.1:1", retries=retries)
 
 
@@ -100,10 +100,12 @@ def test_retries_are_a_whole_number(kind: Any, retries: Any) -> None:
 @pytest.mark.parametrize(
     ("option", "words"),
     [("window", "cortext serve --window"), ("ttl", "cortext serve --ttl"),
-     ("max_conversations", "cortext serve --max-conversations"), ("owner", "the token says who"),
-     ("tokn", "no such option")],
+     ("max_conversations", "cortext serve --max-conversations"), ("owner", "the token identifies"),
+     ("tokn", "does not exist")],
 )  # fmt: skip
-def test_an_option_that_there_is_not_is_said(kind: Any, option: str, words: str) -> None:
+def test_client_refuses_unknown_option_and_names_its_place(
+    kind: Any, option: str, words: str
+) -> None:
     """With the place where it belongs."""
     with pytest.raises(TypeError, match=words) as caught:
         kind("http://127.0.0.1:1", **{option: 5})
@@ -111,17 +113,17 @@ def test_an_option_that_there_is_not_is_said(kind: Any, option: str, words: str)
 
 
 @pytest.mark.parametrize("owner", [7, b"ann", ["ann"]])
-def test_an_owner_is_text(owner: Any) -> None:
+def test_client_refuses_owner_that_is_not_text(owner: Any) -> None:
     """Anything else is refused before it is sent; half a character cannot stand in an address."""
     client: Any = Client("http://127.0.0.1:1")
     for verb in (client.create, client.list, client.get_or_create):
-        with pytest.raises(ValueError, match="owner is text"):
+        with pytest.raises(ValueError, match="owner must be a string"):
             verb(owner=owner)
     with pytest.raises(ValueError, match="half a character"):
         client.list(owner="\ud800")
 
 
-def test_a_message_too_large_is_said(url: str) -> None:
+def test_oversized_message_raises_too_large_error(url: str) -> None:
     """In the server's words, however much of it was still on its way."""
     with Client(url, TOKEN) as client:
         id = client.create()

@@ -43,7 +43,9 @@ class TestClient(ConversationStoreSuite):
         return AsyncClient(place.address(**options), token)
 
     @in_loop
-    async def test_get_or_create(self, place: Any, caplog: pytest.LogCaptureFixture) -> None:
+    async def test_get_or_create_returns_existing_or_creates_under_new_id(
+        self, place: Any, caplog: pytest.LogCaptureFixture
+    ) -> None:
         """One that is there is given; otherwise a new one, under another id. The server's log is
         its own."""
         async with self.opened(place) as store:
@@ -55,7 +57,7 @@ class TestClient(ConversationStoreSuite):
             assert (await store.get_or_create()).messages == []
 
     @in_loop
-    async def test_each_token_has_its_own(self, place: Any) -> None:
+    async def test_token_cannot_reach_conversations_of_another_token(self, place: Any) -> None:
         """Who knows the id of another token's conversation gets a new one, or nothing."""
         async with self.opened(place, token=ANNS) as ann, self.opened(place, token=BOBS) as bob:
             id, other = await ann.create(), await bob.create()
@@ -68,18 +70,20 @@ class TestClient(ConversationStoreSuite):
             assert [(entry.id, entry.owner) for entry in await bob.list()] == [(other, "bob")]
 
     @in_loop
-    async def test_following_nothing(self, place: Any) -> None:
+    async def test_events_refuse_invalid_id_and_deliver_nothing_for_unknown_id(
+        self, place: Any
+    ) -> None:
         """The server knows that there is no such conversation, and says so."""
         async with self.opened(place) as store:
             with pytest.raises(SessionNotFoundError):
                 await store.events(NOBODY).start()
             with pytest.raises(InvalidIdError):
                 store.events("../up")
-            with pytest.raises(CortextError, match="entered"):
+            with pytest.raises(CortextError, match="subscription is not active"):
                 await anext(store.events(await store.create()))
 
     @in_loop
-    async def test_events_say_what_happens(self, place: Any) -> None:
+    async def test_events_report_changes_in_order_from_subscription_on(self, place: Any) -> None:
         """Who follows a conversation hears what is added, in order, and its end."""
         async with self.opened(place) as store:
             one, two = await store.create(), await store.create()
@@ -97,7 +101,7 @@ class TestClient(ConversationStoreSuite):
                 assert [(e.kind, e.id) async for e in events] == [("deleted", two)]
 
     @in_loop
-    async def test_expiry_is_an_event(self, place: Any) -> None:
+    async def test_subscription_reports_expiry_once(self, place: Any) -> None:
         """Who follows hears once that a conversation expired."""
         async with self.opened(place, ttl=0.5) as store:
             id = await store.create()
@@ -105,7 +109,7 @@ class TestClient(ConversationStoreSuite):
                 assert [(e.kind, e.id) async for e in events] == [("expired", id)]
 
     @in_loop
-    async def test_references_and_summaries(self, place: Any) -> None:
+    async def test_client_summary_and_references_match_local_store(self, place: Any) -> None:
         """They are what a store here would say."""
         async with self.opened(place) as store:
             id = await store.create()

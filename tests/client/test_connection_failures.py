@@ -39,7 +39,7 @@ def _texts(client: Client, id: str) -> list[str]:
     return [message.content for message in client.get_history(id)]
 
 
-def test_a_closed_client_can_be_used_again(server: Background) -> None:
+def test_closed_client_can_be_used_again(server: Background) -> None:
     """As a store can; to close it twice is nothing."""
     client = Client(server.url, TOKEN)
     id = client.create()
@@ -50,7 +50,7 @@ def test_a_closed_client_can_be_used_again(server: Background) -> None:
     client.close()
 
 
-def test_a_fork_has_connections_of_its_own(server: Background) -> None:
+def test_forked_child_and_parent_use_separate_connections(server: Background) -> None:
     """Parent and child go on side by side, and what the child closes is its own."""
     with Client(server.url, TOKEN) as client:
         id = client.create()
@@ -72,7 +72,7 @@ def test_a_fork_has_connections_of_its_own(server: Background) -> None:
         assert [each for each in found if who in each] == [f"{who} {n}" for n in range(50)]
 
 
-def test_a_child_that_only_closes_leaves_the_parent_alone(
+def test_close_in_forked_child_keeps_connection_of_parent(
     server: Background, cut_wire: Wire
 ) -> None:
     """The connection that both have stays the parent's."""
@@ -87,7 +87,7 @@ def test_a_child_that_only_closes_leaves_the_parent_alone(
         assert cut_wire.connections == 1
 
 
-def test_threads_share_a_client_and_one_closes_it(server: Background) -> None:
+def test_calls_of_other_threads_survive_close(server: Background) -> None:
     """Calls of others that are under way are made anew, and lose nothing."""
     client = Client(server.url, TOKEN, timeout=PATIENCE)
     id = client.create()
@@ -114,7 +114,7 @@ def test_threads_share_a_client_and_one_closes_it(server: Background) -> None:
         assert mine == [f"{who} {number}" for number in range(40)]
 
 
-def test_closing_ends_who_follows(server: Background) -> None:
+def test_closing_client_ends_blocked_event_iteration(server: Background) -> None:
     """A thread that waits for events does not wait on."""
     client = Client(server.url, TOKEN)
     id = client.create()
@@ -130,7 +130,7 @@ def test_closing_ends_who_follows(server: Background) -> None:
 
 
 @in_loop
-async def test_closing_ends_who_follows_in_a_loop(server: Background) -> None:
+async def test_closing_async_client_ends_its_subscriptions(server: Background) -> None:
     """After what was heard already; then the client can be used again."""
     client = AsyncClient(server.url, TOKEN)
     id = await client.create()
@@ -146,7 +146,7 @@ async def test_closing_ends_who_follows_in_a_loop(server: Background) -> None:
     await client.aclose()
 
 
-def test_two_loops_at_once_are_refused(server: Background) -> None:
+def test_async_client_refuses_second_running_event_loop(server: Background) -> None:
     """As by every store: connections belong to a loop."""
     client = AsyncClient(server.url, TOKEN)
     errors: list[BaseException] = []
@@ -167,12 +167,14 @@ def test_two_loops_at_once_are_refused(server: Background) -> None:
         await client.aclose()
 
     asyncio.run(here())
-    assert [str(each) for each in errors] == ["this client is in use in another running event loop"]
+    assert [str(each) for each in errors] == [
+        "this client is already used by another running event loop"
+    ]
     assert errors[0].__class__ is CortextError
 
 
 @in_loop
-async def test_who_stops_waiting_for_an_event_can_come_back(server: Background) -> None:
+async def test_timeout_around_anext_loses_no_event(server: Background) -> None:
     """A time-out around `anext` loses neither the events nor the stream."""
     async with AsyncClient(server.url, TOKEN) as client:
         id = await client.create()
@@ -185,7 +187,7 @@ async def test_who_stops_waiting_for_an_event_can_come_back(server: Background) 
 
 
 @in_loop
-async def test_what_is_cancelled_can_be_repeated(server: Background) -> None:
+async def test_cancelled_add_can_be_repeated_and_is_stored_once(server: Background) -> None:
     """A message whose adding was cut off at any moment is stored once when it is added again,
     and no connection is spoilt or kept by that."""
     rng = random.Random(7)
@@ -205,7 +207,7 @@ async def test_what_is_cancelled_can_be_repeated(server: Background) -> None:
 
 
 @in_loop
-async def test_many_follow_and_calls_do_not_wait_for_them(server: Background) -> None:
+async def test_calls_do_not_wait_for_many_event_followers(server: Background) -> None:
     """Each follower has a connection; there is always another one for a call."""
     async with AsyncClient(server.url, TOKEN, timeout=PATIENCE) as client:
         id = await client.create()
@@ -224,7 +226,9 @@ def _follow_a_cut_wire(client: Client, id: str, heard: list[str], count: int) ->
             return
 
 
-def test_a_wire_that_is_cut_again_and_again(server: Background, cut_wire: Wire) -> None:
+def test_messages_and_events_survive_repeated_connection_cuts(
+    server: Background, cut_wire: Wire
+) -> None:
     """Adding and following over it: every message once and in order, on both sides."""
     rng = random.Random(11)
     count = 120
@@ -250,7 +254,7 @@ def test_a_wire_that_is_cut_again_and_again(server: Background, cut_wire: Wire) 
 
 
 @in_loop
-async def test_a_server_that_dies_in_its_answer(server: Background) -> None:
+async def test_truncated_response_is_discarded_and_call_is_retried(server: Background) -> None:
     """What can be repeated is, with half an answer thrown away; nothing half is believed."""
     good = answer(200, b'{"messages":[]}')
     cuts = [1, 20, len(good) - 5, len(good) - 1]
@@ -274,7 +278,7 @@ async def test_a_server_that_dies_in_its_answer(server: Background) -> None:
 
 
 @in_loop
-async def test_who_does_not_listen_lets_the_server_wait(server: Background) -> None:
+async def test_slow_listener_receives_more_events_than_buffer_holds(server: Background) -> None:
     """More events than are kept waiting here come all, once somebody listens."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("cortext.client.event_follower._MOST_WAITING", 20)

@@ -63,7 +63,7 @@ VERBS: list[Callable[[Client], Any]] = [
 
 @pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.parametrize(("data", "at_once"), [(HEAD, 0), (BODY, BODY.index(b"{") + 1)])
-def test_a_server_that_drips_is_an_error_in_time(
+def test_timeout_covers_whole_call_when_server_drips(
     verb: Callable[[Client], Any], data: bytes, at_once: int
 ) -> None:
     """The time-out is for the whole call, its head and its body, not for one read."""
@@ -77,7 +77,7 @@ def test_a_server_that_drips_is_an_error_in_time(
 
 @pytest.mark.parametrize(("data", "at_once"), [(HEAD, 0), (BODY, BODY.index(b"{") + 1)])
 @in_loop
-async def test_also_in_a_loop(data: bytes, at_once: int) -> None:
+async def test_timeout_covers_whole_async_call_when_server_drips(data: bytes, at_once: int) -> None:
     """The same of the client with an event loop."""
     with dripping(data, at_once) as url:
         async with AsyncClient(url, timeout=0.5) as client:
@@ -89,7 +89,7 @@ async def test_also_in_a_loop(data: bytes, at_once: int) -> None:
 
 
 @in_loop
-async def test_also_who_begins_to_follow() -> None:
+async def test_timeout_covers_start_of_event_stream() -> None:
     """An answer that does not begin is no stream; one that has begun may be silent for longer."""
     with dripping(HEAD) as url:
         async with AsyncClient(url, timeout=0.5) as client:
@@ -106,7 +106,7 @@ async def test_also_who_begins_to_follow() -> None:
             await asyncio.to_thread(follow)
 
 
-def test_a_stream_may_be_silent_for_longer_than_a_call() -> None:
+def test_open_stream_may_be_silent_longer_than_timeout() -> None:
     """The time-out is for its beginning."""
     head = b"HTTP/1.1 200 So\r\nContent-Type: text/event-stream\r\n\r\n"
     said = b'event: message\ndata: {"role":"user","content":"x"}\n\n'
@@ -123,7 +123,7 @@ def test_a_stream_may_be_silent_for_longer_than_a_call() -> None:
         assert message.content == "x"
 
 
-def test_a_server_that_reads_nothing_is_an_error_in_time() -> None:
+def test_timeout_covers_sending_when_server_reads_nothing() -> None:
     """A message that nobody takes from us does not hold us either."""
     with socket.create_server(("127.0.0.1", 0)) as deaf:
         url = f"http://127.0.0.1:{deaf.getsockname()[1]}"
@@ -132,7 +132,7 @@ def test_a_server_that_reads_nothing_is_an_error_in_time() -> None:
         assert caught.value.code == "timeout"
 
 
-def test_a_server_that_is_slow_but_in_time_is_no_error() -> None:
+def test_slow_response_within_timeout_succeeds() -> None:
     """The whole answer counts, and it was there."""
     body = answer(200, b'{"messages":[]}')
     with dripping(body, len(body) - 3) as url, Client(url, timeout=30) as client:
@@ -172,7 +172,7 @@ class _Later:
         self.server.stop()
 
 
-def test_a_server_that_is_being_started_is_waited_for() -> None:
+def test_client_waits_for_server_to_start() -> None:
     """All that never reached it is tried again until the time-out, also a creation."""
     with _Later() as later, Client(later.url, TOKEN, timeout=30) as client:
         message = Message("user", "x")
@@ -188,7 +188,7 @@ def test_a_server_that_is_being_started_is_waited_for() -> None:
 
 
 @in_loop
-async def test_a_server_that_is_being_started_is_waited_for_in_a_loop() -> None:
+async def test_async_client_waits_for_server_to_start() -> None:
     """The same of the client with an event loop."""
     later = await asyncio.to_thread(_Later)
     with later:
@@ -199,7 +199,7 @@ async def test_a_server_that_is_being_started_is_waited_for_in_a_loop() -> None:
             await client.aclose()
 
 
-def test_without_retries_nothing_is_waited_for() -> None:
+def test_client_without_retries_fails_at_once() -> None:
     """Who wants to know at once says so."""
     with talking(saying(answer(503, b"{}"))) as url:
         pass
@@ -209,7 +209,7 @@ def test_without_retries_nothing_is_waited_for() -> None:
                 verb(client)
 
 
-def test_when_a_server_asks_for_patience_it_has_it() -> None:
+def test_client_obeys_retry_after_within_timeout() -> None:
     """`Retry-After` is obeyed; one that is longer than the time-out is an error at once."""
     busy = b'{"code":"busy","title":"The conversation is busy","status":503}'
     good = answer(200, b'{"messages":[]}')

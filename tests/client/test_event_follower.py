@@ -34,7 +34,9 @@ def _text(event: Event) -> str:
     return event.message.content
 
 
-def test_what_was_said_while_the_wire_was_cut_is_heard(server: Background, cut_wire: Wire) -> None:
+def test_events_said_during_connection_cut_arrive_once_in_order(
+    server: Background, cut_wire: Wire
+) -> None:
     """Each message once and in order, whichever side of the cut it was said on."""
     with Client(server.url, TOKEN) as direct, Client(cut_wire.url, TOKEN) as client:
         id = direct.create()
@@ -51,7 +53,7 @@ def test_what_was_said_while_the_wire_was_cut_is_heard(server: Background, cut_w
 
 
 @in_loop
-async def test_also_when_nothing_was_heard_before_the_cut(
+async def test_events_arrive_when_connection_is_cut_before_first_event(
     server: Background, cut_wire: Wire
 ) -> None:
     """A stream says where it begins, so what comes next is not missed; an empty conversation
@@ -74,7 +76,7 @@ async def test_also_when_nothing_was_heard_before_the_cut(
 
 
 @in_loop
-async def test_a_server_that_is_started_again_is_found_again() -> None:
+async def test_events_continue_after_server_restart() -> None:
     """A stream that a server ended because it stops goes on with the next one."""
     store = MemoryConversationStore()
     first = Background(create_app(store, tokens={TOKEN: ""}, close=True)).start()
@@ -93,9 +95,7 @@ async def test_a_server_that_is_started_again_is_found_again() -> None:
                 second.stop()
 
 
-def test_a_conversation_that_is_gone_meanwhile_is_the_end(
-    server: Background, cut_wire: Wire
-) -> None:
+def test_follower_reports_deletion_after_reconnecting(server: Background, cut_wire: Wire) -> None:
     """Who asks again for what was deleted hears that."""
     with Client(server.url, TOKEN) as direct, Client(cut_wire.url, TOKEN) as client:
         id = direct.create()
@@ -109,7 +109,7 @@ def test_a_conversation_that_is_gone_meanwhile_is_the_end(
         assert [event.kind for event in events] == ["deleted"]
 
 
-def test_a_server_that_stays_away_is_an_error(server: Background, cut_wire: Wire) -> None:
+def test_follower_raises_when_server_stays_unreachable(server: Background, cut_wire: Wire) -> None:
     """After the time-out, in words, also if it was never there; at once without retries."""
     with Client(server.url, TOKEN) as direct, Client(cut_wire.url, TOKEN, timeout=2) as client:
         id = direct.create()
@@ -133,7 +133,7 @@ def test_a_server_that_stays_away_is_an_error(server: Background, cut_wire: Wire
             next(direct.events(NOBODY))
 
 
-def test_references_without_a_loop(server: Background) -> None:
+def test_synchronous_client_resolves_references(server: Background) -> None:
     """`resolve_reference` says what a store here would say."""
     with Client(server.url, TOKEN) as client:
         id = client.create()
@@ -143,7 +143,7 @@ def test_references_without_a_loop(server: Background) -> None:
 
 
 @pytest.mark.parametrize("odd", ["\ud800", "é ü/?&#%+", "a\nb", "x" * 256])
-def test_a_message_with_an_odd_id_is_heard_once(
+def test_message_with_unusual_id_is_received_once_after_cuts(
     server: Background, cut_wire: Wire, odd: str
 ) -> None:
     """Also when the wire is cut right after it, twice."""
@@ -160,10 +160,10 @@ def test_a_message_with_an_odd_id_is_heard_once(
 
 
 @pytest.mark.parametrize("after", ["\ud800", 7])
-def test_what_cannot_be_asked_for_is_said(after: Any) -> None:
+def test_events_refuse_invalid_after_and_id_at_once(after: Any) -> None:
     """At once, before anybody listens."""
     for client in (Client("http://127.0.0.1:1"), AsyncClient("http://127.0.0.1:1")):
-        with pytest.raises(ValueError, match="after is the id of a message"):
+        with pytest.raises(ValueError, match="after must be the id of a message"):
             client.events(NOBODY, after=after)
         with pytest.raises(InvalidIdError):
             client.events("../up")

@@ -10,7 +10,7 @@ from cortext.client import Client
 from tests.service.http.serve_command import PATIENCE, served
 
 
-def test_a_killed_server_loses_and_doubles_nothing(tmp_path: Path) -> None:
+def test_killed_server_loses_and_repeats_no_message_or_event(tmp_path: Path) -> None:
     """One who adds and one who follows notice nothing but a pause: every message is there, and
     was heard, once and in order."""
     wanted = [str(number) for number in range(60)]

@@ -45,7 +45,7 @@ def long() -> Iterator[tuple[str, str, list[Message]]]:
 
 
 @pytest.mark.parametrize("limit", [0, 1, 999, 1000, 1001, 1099, 1100, 1101, 10**20, None])
-def test_a_history_is_as_long_as_was_asked(
+def test_get_history_returns_exactly_limit_messages(
     long: tuple[str, str, list[Message]], limit: int | None
 ) -> None:
     """The last so many, also over 1,000, as a store here has it."""
@@ -56,12 +56,12 @@ def test_a_history_is_as_long_as_was_asked(
 
 
 @pytest.mark.parametrize("limit", [-1, 1.5, "2", True])
-def test_what_is_no_limit_is_said(limit: Any) -> None:
+def test_client_refuses_invalid_limit(limit: Any) -> None:
     """Before anybody is asked."""
     client = Client("http://127.0.0.1:1")
-    with pytest.raises(ValueError, match="limit is a whole number from 0"):
+    with pytest.raises(ValueError, match="limit must be a whole number from 0"):
         client.get_history("x", limit)
-    with pytest.raises(ValueError, match="limit is a whole number from 0"):
+    with pytest.raises(ValueError, match="limit must be a whole number from 0"):
         client.list(limit=limit)
 
 
@@ -76,7 +76,9 @@ def _entries(count: int, at_once: int = 1) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("at_once", [1, 7])
 @pytest.mark.parametrize("count", [0, 1, 999, 1000, 1001, 3456])
 @in_loop
-async def test_a_list_is_as_long_as_was_asked(count: int, at_once: int) -> None:
+async def test_list_returns_exactly_limit_conversations_over_pages(
+    count: int, at_once: int
+) -> None:
     """Page by page, in order, each conversation once."""
     entries = _entries(count, at_once)
     ids = [each["id"] for each in entries]
@@ -89,19 +91,19 @@ async def test_a_list_is_as_long_as_was_asked(count: int, at_once: int) -> None:
             assert [each.id for each in other.list(limit=None)] == ids
 
 
-def test_a_server_that_knows_no_pages_is_no_short_list() -> None:
+def test_list_raises_when_server_without_pages_truncates() -> None:
     """What it cannot give is an error, never a list that looks whole."""
     with talking(listing(_entries(1001), pages=False)) as url, Client(url) as client:
         assert len(client.list(limit=1000)) == 1000
         for limit in (None, 1001):
-            with pytest.raises(ServiceError, match="no more than 1,000") as caught:
+            with pytest.raises(ServiceError, match="lists only 1,000") as caught:
                 client.list(limit=limit)
             assert (caught.value.code, bool(caught.value.hint)) == ("too-many", True)
     with talking(listing(_entries(999), pages=False)) as url, Client(url) as client:
         assert len(client.list(limit=None)) == 999
 
 
-def test_ten_thousand_messages() -> None:
+def test_history_and_events_return_ten_thousand_messages() -> None:
     """A long conversation comes whole, and so do its events."""
     with holding(10_000) as (url, id, wanted), Client(url, TOKEN, timeout=60) as client:
         assert client.get_history(id) == wanted

@@ -12,7 +12,7 @@ REFERENCE = Path(__file__).parents[2] / "docs/reference/python.md"
 
 
 @pytest.mark.parametrize("module", [cortext.asgi, cortext.client])
-def test_every_public_name_has_its_place(module: object) -> None:
+def test_every_public_name_is_in_reference_page(module: object) -> None:
     """In a section of its module."""
     name = getattr(module, "__name__")  # noqa: B009  a plain object for the type checker
     section = REFERENCE.read_text(encoding="utf-8").partition(f"\n## {name}\n")[2]
@@ -24,7 +24,7 @@ def test_every_public_name_has_its_place(module: object) -> None:
 
 
 @pytest.mark.parametrize("kind", [cortext.client.Client, cortext.client.AsyncClient])
-def test_every_verb_of_a_client_is_documented(kind: type) -> None:
+def test_every_client_method_is_in_reference_page(kind: type) -> None:
     """The aliases of the service's interface are in docs/names.md."""
     section = REFERENCE.read_text(encoding="utf-8").partition("\n## cortext.client\n")[2]
     verbs = {name for name in vars(kind) if not name.startswith("_")} - ALIASES

@@ -18,15 +18,15 @@ HTML = "text/html; charset=utf-8"
 DEEP = b"[" * 100_000
 
 ODD = {
-    "no JSON": (answer(200, b"hello"), "bad-answer", "makes no sense"),
-    "half of JSON": (answer(200, b'{"messages":['), "bad-answer", "makes no sense"),
+    "no JSON": (answer(200, b"hello"), "bad-answer", "unexpected answer"),
+    "half of JSON": (answer(200, b'{"messages":['), "bad-answer", "unexpected answer"),
     "JSON of another kind": (answer(200, b"[1]"), "bad-answer", "a JSON object was expected"),
     "JSON with another value": (answer(200, b'{"messages":7}'), "bad-answer", "messages"),
     "JSON too deep": (answer(200, DEEP), "bad-answer", "nested too deeply"),
     "an error too deep": (answer(500, DEEP), "unknown", "answered 500"),
-    "nothing": (answer(200, b""), "bad-answer", "makes no sense"),
-    "no UTF-8": (answer(200, b'{"messages":"\xff"}'), "bad-answer", "makes no sense"),
-    "a page": (answer(200, PAGE, kind=HTML), "bad-answer", "makes no sense"),
+    "nothing": (answer(200, b""), "bad-answer", "unexpected answer"),
+    "no UTF-8": (answer(200, b'{"messages":"\xff"}'), "bad-answer", "unexpected answer"),
+    "a page": (answer(200, PAGE, kind=HTML), "bad-answer", "unexpected answer"),
     "a proxy's page": (answer(502, PAGE, kind=HTML), "unknown", "answered 502 with text/html"),
     "a refusal": (answer(403, PAGE, kind=HTML), "unknown", "answered 403 with text/html"),
     "another 404": (answer(404, PAGE, kind=HTML), "unknown", "answered 404 with text/html"),
@@ -34,15 +34,15 @@ ODD = {
     "a redirect": (
         answer(307, b"", "Location: https://elsewhere.example/login?token=abc"),
         "redirect",
-        "sends us elsewhere (307): https://elsewhere.example/login",
+        "redirects (307) to: https://elsewhere.example/login",
     ),
     "a redirect to nowhere": (answer(301, b""), "redirect", "nowhere"),
     "what is not compressed": (
         answer(200, b"hello", "Content-Encoding: gzip"),
         "bad-answer",
-        "no HTTP that can be understood",
+        "it is not valid HTTP",
     ),
-    "no HTTP": (b"SSH-2.0-OpenSSH_9.2p1\r\n\r\n", "bad-answer", "no HTTP that can be understood"),
+    "no HTTP": (b"SSH-2.0-OpenSSH_9.2p1\r\n\r\n", "bad-answer", "it is not valid HTTP"),
     "control characters": (
         answer(400, b'{"code":"x","detail":"\\u001b[31mred\\nline"}'),
         "x",
@@ -70,7 +70,7 @@ VERBS: list[Callable[[Client], Any]] = [
 
 
 @pytest.mark.parametrize("name", ODD)
-def test_an_odd_answer_is_one_clear_error(name: str) -> None:
+def test_client_reports_odd_response_without_secret(name: str) -> None:
     """Of the client without an event loop."""
     data, code, words = ODD[name]
     with talking(saying(data)) as url, Client(url, SECRET, timeout=5, retries=1) as client:
@@ -85,7 +85,7 @@ def test_an_odd_answer_is_one_clear_error(name: str) -> None:
 
 @pytest.mark.parametrize("name", ODD)
 @in_loop
-async def test_an_odd_answer_is_one_clear_error_in_a_loop(name: str) -> None:
+async def test_async_client_reports_odd_response_without_secret(name: str) -> None:
     """Of the client with one; and of a stream of events."""
     data, code, words = ODD[name]
     with talking(saying(data)) as url:
@@ -99,7 +99,7 @@ async def test_an_odd_answer_is_one_clear_error_in_a_loop(name: str) -> None:
             assert SECRET not in str(caught.value)
 
 
-def test_what_was_added_is_known_by_the_status() -> None:
+def test_add_and_delete_refuse_unexpected_success_response() -> None:
     """A proxy's page that says 200 is no acknowledgement."""
     with talking(saying(answer(200, PAGE, kind=HTML))) as url, Client(url) as client:
         with pytest.raises(ServiceError) as caught:
@@ -116,7 +116,7 @@ def test_what_was_added_is_known_by_the_status() -> None:
         client.add_message(NOBODY, Message("user", "x"))
 
 
-def test_a_creation_that_may_have_happened_says_so() -> None:
+def test_interrupted_create_error_warns_of_possible_creation() -> None:
     """The server had it and then broke: only its list can tell."""
 
     def talk(wire: socket.socket, _request: bytes) -> None:
@@ -126,10 +126,10 @@ def test_a_creation_that_may_have_happened_says_so() -> None:
     with talking(talk) as url, Client(url, timeout=5) as client:
         with pytest.raises(ServiceError, match="broke") as caught:
             client.create()
-        assert caught.value.hint == "it may have been done all the same"
+        assert caught.value.hint == "the server may have executed the request anyway"
 
 
-def test_a_server_with_tls_is_not_one_without() -> None:
+def test_https_to_plain_http_server_fails_at_once_with_hint() -> None:
     """Which of the two it is can be told from the hint, and at once."""
     with talking(saying(b"HTTP/1.1 400 So\r\n\r\n")) as url:
         address = url.replace("http:", "https:")
@@ -139,7 +139,7 @@ def test_a_server_with_tls_is_not_one_without() -> None:
     assert "http://" in caught.value.hint
 
 
-def test_a_name_that_nobody_has_is_said_at_once() -> None:
+def test_unknown_host_name_fails_at_once() -> None:
     """No server that is being started has no name."""
     with (
         Client("http://nobody.invalid", timeout=600) as client,

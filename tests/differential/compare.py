@@ -26,6 +26,15 @@ UNSTABLE = [
         "<hex>",
     ),
     (re.compile(r"\b\d+\.\d+\.\d+(?:\.dev\d+)?\b"), "<version>"),
+    # Sentences around the history that an agent gets.
+    (re.compile(r"(?:messages of the past|earlier messages)(?=: text)"), "<earlier messages>"),
+    (
+        re.compile(r"# (?:Search tools of agents|Keeps the search tools of agents)[^\n]*"),
+        "<comment>",
+    ),
+    (re.compile(r"\[(?:tool call of the past|earlier tool call)\]"), "<tool call>"),
+    (re.compile(r"The conversation goes on\. The user says now:"), "<continue>"),
+    (re.compile(r"The conversation continues\. The user now says:"), "<continue>"),
 ]
 """What differs from run to run. Ids of the recorded sessions become `<uuid>` as well, but they
 keep their place, so a session that is missing or twice in a list still shows."""
@@ -34,8 +43,24 @@ DERIVED = re.compile(
     r"|/cortext/running/|/live/|/redaction\.key$"
 )
 """Indexes, locks, caches and keys, which another version may keep in another way."""
-PASSING = {"seconds", "pid", "size", "bytes", "version", "python", "sqlite", "path_of_program"}
-"""Keys of JSON whose values are measured, not derived."""
+PASSING = {
+    "tokens",
+    "seconds",
+    "pid",
+    "size",
+    "bytes",
+    "version",
+    "python",
+    "sqlite",
+    "path_of_program",
+}
+"""Keys of JSON whose values are measured or estimated, not derived."""
+
+
+PROSE = {"doc", "text", "hint", "mend", "mended"}
+"""Keys of JSON that a command prints whose values are sentences."""
+PROSE_FILES = re.compile(r"/commands?/(?:workspace|cortext)\b|/\.workspace/(?:commands|templates)/")
+"""Files with instructions for agents: only their names are compared."""
 
 
 class Outcome(NamedTuple):
@@ -125,22 +150,24 @@ def _run_step(step: Step, work: Path, env: dict[str, str], bin: Path) -> tuple[s
 
 def _stable_json(text: str, bin: Path) -> Any:
     try:
-        return _stable(json.loads(text), bin)
+        return _stable(json.loads(text), bin, PASSING | PROSE)
     except ValueError:
         return "no JSON"
 
 
-def _stable(value: Any, bin: Path) -> Any:
+def _stable(value: Any, bin: Path, passing: set[str] = PASSING) -> Any:
     if isinstance(value, dict):
         pairs = [
-            [_stable(key, bin), "<passing>" if key in PASSING else _stable(each, bin)]
+            [_stable(key, bin), "<passing>" if key in passing else _stable(each, bin, passing)]
             for key, each in value.items()
+            # Version 0.2.0 added the branch, and counts the messages of tool sessions.
+            if key != "branch" and not (key == "messages" and isinstance(each, int | None))
         ]
         # Several ids may become the same name.
         unique = len({key for key, _ in pairs}) == len(pairs)
         return dict(pairs) if unique else sorted(pairs, key=json.dumps)
     if isinstance(value, list):
-        return [_stable(each, bin) for each in value]
+        return [_stable(each, bin, passing) for each in value]
     if isinstance(value, str):
         return _stable_text(value.replace(str(bin), "<bin>"))
     return value
@@ -162,7 +189,10 @@ def _files(folder: Path) -> dict[str, list[Any]]:
         data = path.read_bytes()
         if path.suffix == ".gz":
             data = gzip.decompress(data)
-        found.setdefault(_stable_text(name), []).append(_content(data, folder))
+        if path.suffix == ".toml" or path.name == ".ignore":
+            data = re.sub(rb"^#.*\n", b"", data, flags=re.MULTILINE)  # comments are prose
+        content = "<text>" if PROSE_FILES.search(name) else _content(data, folder)
+        found.setdefault(_stable_text(name), []).append(content)
     for contents in found.values():
         contents.sort(key=json.dumps)
     return found

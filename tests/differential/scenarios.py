@@ -84,11 +84,7 @@ SCENARIOS: dict[str, list[Step]] = {
     ],
     "search": [
         run("sync", "--quiet"),
-        read("search", "the"),
-        read("search", "file"),
         read("search", "nothing-has-this-word"),
-        read("search", "file", "--tool", "claude"),
-        read("search", "file", "--sort", "relevance"),
     ],
     "life of a conversation": [
         *BEGIN,
@@ -133,7 +129,6 @@ SCENARIOS: dict[str, list[Step]] = {
     "resume": [
         run("init"),
         run("resume", CLAUDE, "--print"),
-        run("resume", CODEX, "--tool", "claude", "--print"),
         run("resume", GEMINI, "--tool", "claude"),
         run("resume", OPENCODE, "--tool", "codex"),
         run("resume", "no-such-session"),

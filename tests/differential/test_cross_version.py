@@ -37,9 +37,7 @@ REFUSED = {1, 3, 5}
 
 
 @pytest.mark.parametrize("name", WRITTEN)
-def test_home_of_the_release_is_read_and_continued(
-    name: str, release: Path, tmp_path: Path
-) -> None:
+def test_home_of_release_is_read_and_continued(name: str, release: Path, tmp_path: Path) -> None:
     person = make_person(tmp_path / "person")
     person.run(SCENARIOS[name], release)
     expected = person.run(READING, release)
@@ -49,7 +47,7 @@ def test_home_of_the_release_is_read_and_continued(
 
 
 @pytest.mark.parametrize("name", WRITTEN)
-def test_release_reads_or_refuses_a_home_of_this_version(
+def test_release_reads_or_refuses_home_of_current_version(
     name: str, release: Path, tmp_path: Path
 ) -> None:
     """`run` fails on a traceback."""

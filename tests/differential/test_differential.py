@@ -21,7 +21,7 @@ def run_at(folder: Path, name: str, bin: Path) -> Outcome:
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_scenario_ends_as_in_the_release(name: str, release: Path, tmp_path: Path) -> None:
+def test_scenario_ends_as_in_release(name: str, release: Path, tmp_path: Path) -> None:
     expected = run_at(tmp_path / "person", name, release)
     actual = run_at(tmp_path / "person", name, Path(sys.executable).parent)
     for step, expected_step in zip(actual.steps, expected.steps, strict=True):

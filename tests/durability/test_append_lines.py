@@ -39,7 +39,7 @@ def appender(path: Path) -> Appender:
     return Appender(str(path), lock, is_record=is_record, ids_in=ids_in, wait=1)
 
 
-def test_append_counts_what_is_new(path: Path) -> None:
+def test_append_writes_equal_ids_once_and_counts_new_lines(path: Path) -> None:
     """Equal ids are written once, in one call and over calls."""
     mine = appender(path)
     assert mine.append([line("a"), line("b"), line("a")]) == 2
@@ -48,7 +48,7 @@ def test_append_counts_what_is_new(path: Path) -> None:
     assert ids_in(path.read_bytes()) == ["a", "b", "c"]
 
 
-def test_append_knows_what_others_wrote_since(path: Path) -> None:
+def test_append_skips_lines_that_other_appender_wrote(path: Path) -> None:
     """Whatever its size: everything since the last look is looked at."""
     ours, theirs = appender(path), appender(path)
     ours.append([line("a")])
@@ -57,7 +57,9 @@ def test_append_knows_what_others_wrote_since(path: Path) -> None:
     assert ours.append([line("b0"), line("c")]) == 1
 
 
-def test_first_look_is_at_the_end_of_a_file(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_first_append_reads_only_end_of_large_file(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A new appender reads the end of a large file, not all of it."""
     appender(path).append([line(f"a{n}", 1000) for n in range(2000)])
     counted: list[int] = []
@@ -78,7 +80,7 @@ def test_first_look_is_at_the_end_of_a_file(path: Path, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("size", [3 * FIRST_LOOK, FIRST_LOOK // 8])
-def test_first_look_knows_the_last_hundred_lines(path: Path, size: int) -> None:
+def test_first_append_recognises_last_hundred_lines(path: Path, size: int) -> None:
     """However long they are: a retry after a restart writes nothing twice."""
     lines = [line(f"a{n}", size) for n in range(FIRST_LINES + 5)]
     appender(path).append(lines)
@@ -98,7 +100,7 @@ os.rename(path + ".new", path)
 """
 
 
-def test_append_follows_a_replaced_file(path: Path) -> None:
+def test_append_writes_to_replacement_file(path: Path) -> None:
     """After another process replaced the file, lines land in the new one."""
     mine = appender(path)
     mine.append([line("a")])
@@ -109,7 +111,7 @@ def test_append_follows_a_replaced_file(path: Path) -> None:
     assert ids_in(path.read_bytes()) == ["head", "a", "b"]
 
 
-def test_append_to_a_deleted_file(path: Path) -> None:
+def test_append_to_deleted_file_fails_without_creating_file(path: Path) -> None:
     """It is not made again; when another makes it anew, nothing is remembered."""
     mine = appender(path)
     mine.append([line("a")])
@@ -121,7 +123,7 @@ def test_append_to_a_deleted_file(path: Path) -> None:
     assert mine.append([line("a")]) == 1
 
 
-def test_append_after_others_cut_the_file(path: Path) -> None:
+def test_append_continues_after_file_is_truncated(path: Path) -> None:
     """A file that became shorter is looked at anew."""
     mine = appender(path)
     mine.append([line("a"), line("b")])
@@ -130,7 +132,7 @@ def test_append_after_others_cut_the_file(path: Path) -> None:
     assert ids_in(path.read_bytes()) == ["a", "c"]
 
 
-def test_short_writes_are_continued(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_append_continues_after_short_writes(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The system may take fewer bytes than it was given."""
     real = os.write
     monkeypatch.setattr(os, "write", lambda fd, data: real(fd, bytes(data[:3])))
@@ -138,7 +140,9 @@ def test_short_writes_are_continued(path: Path, monkeypatch: pytest.MonkeyPatch)
     assert path.read_bytes() == line("a")[1] + line("b")[1]
 
 
-def test_failed_write_leaves_nothing_behind(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_write_is_cut_off_and_retry_stores_line_once(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Half a line is cut off again, and a retry stores it once."""
     mine = appender(path)
     mine.append([line("a")])
@@ -160,7 +164,7 @@ def test_failed_write_leaves_nothing_behind(path: Path, monkeypatch: pytest.Monk
     assert ids_in(path.read_bytes()) == ["a", "b"]
 
 
-def test_failed_sync_cuts_our_last_lines(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_sync_removes_appended_lines(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What may not be on the disk is not left to look as if it were."""
     mine = appender(path)
     mine.append([line("a")])
@@ -176,7 +180,7 @@ def test_failed_sync_cuts_our_last_lines(path: Path, monkeypatch: pytest.MonkeyP
     assert mine.append([line("b")]) == 1
 
 
-def test_failed_sync_never_cuts_the_lines_of_others(
+def test_failed_sync_keeps_lines_of_other_appender(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """When others wrote after us, the file is written anew, and the error says "may be present"."""
@@ -190,14 +194,14 @@ def test_failed_sync_never_cuts_the_lines_of_others(
         raise OSError(5, "Input/output error")
 
     monkeypatch.setattr(os, "fdatasync", fail)
-    with pytest.raises(SessionStorageError, match="may be present") as caught:
+    with pytest.raises(SessionStorageError, match="may or may not be stored") as caught:
         ours.append([line("ours")])
     assert caught.value.errno == 5
     assert ids_in(path.read_bytes()) == ["a", "ours", "theirs"]
     assert ours.append([line("ours")]) == theirs.append([line("theirs")]) == 0
 
 
-def test_retry_of_what_is_there_is_synced(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_append_of_stored_line_syncs_file(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An append that finds its lines stored acknowledges them, so it makes sure of them."""
     appender(path).append([line("a")])
     synced: list[int] = []
@@ -207,7 +211,7 @@ def test_retry_of_what_is_there_is_synced(path: Path, monkeypatch: pytest.Monkey
     assert len(synced) == 1
 
 
-def test_link_in_the_place_of_the_file_is_refused(path: Path, tmp_path: Path) -> None:
+def test_append_refuses_symbolic_link_in_place_of_file(path: Path, tmp_path: Path) -> None:
     """O_NOFOLLOW: also when the file became a link while it was open."""
     mine = appender(path)
     mine.append([line("a")])
@@ -218,7 +222,7 @@ def test_link_in_the_place_of_the_file_is_refused(path: Path, tmp_path: Path) ->
     assert ids_in((tmp_path / "moved").read_bytes()) == ["a"]
 
 
-def test_many_ids_are_forgotten_in_time(path: Path) -> None:
+def test_appender_remembers_limited_number_of_ids(path: Path) -> None:
     """Memory is bounded; the latest ids are still known."""
     mine = appender(path)
     for start in range(0, 20_000, 1000):
@@ -227,7 +231,7 @@ def test_many_ids_are_forgotten_in_time(path: Path) -> None:
     assert len(mine._ids) <= 8192
 
 
-def test_close_lets_go_of_files(path: Path) -> None:
+def test_close_releases_file_descriptors(path: Path) -> None:
     """No descriptor stays; the next append opens again."""
     before = len(os.listdir("/proc/self/fd"))
     mine = appender(path)

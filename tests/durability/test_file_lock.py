@@ -10,19 +10,19 @@ from pathlib import Path
 import pytest
 
 from cortext.durability.file_lock import FileLock
-from cortext.durability.lifetime_lock import LiveMark, live_holder
+from cortext.durability.open_session_mark import LiveMark, live_holder
 from cortext.errors import SessionLockedError
 
 MARK = """
 import sys
-from cortext.durability.lifetime_lock import LiveMark
+from cortext.durability.open_session_mark import LiveMark
 mark = LiveMark(sys.argv[1])
 print(mark.take(), flush=True)
 sys.stdin.read()
 """
 
 
-def test_lock_is_exclusive_within_a_process(tmp_path: Path) -> None:
+def test_lock_is_exclusive_within_process_and_names_holder(tmp_path: Path) -> None:
     """Two holders in one process exclude each other too, and the error names us."""
     path = str(tmp_path / "locks/l")
     with FileLock(path, guards="/a/file"):
@@ -38,7 +38,7 @@ def test_lock_is_exclusive_within_a_process(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("keep_open", [True, False])
-def test_lock_can_be_used_again(tmp_path: Path, keep_open: bool) -> None:
+def test_lock_can_be_taken_again_after_errors(tmp_path: Path, keep_open: bool) -> None:
     """Also after an error inside, and after it could not be had."""
     path = str(tmp_path / "l")
     lock = FileLock(path, wait=0, keep_open=keep_open)
@@ -56,7 +56,7 @@ def test_lock_can_be_used_again(tmp_path: Path, keep_open: bool) -> None:
 
 
 @pytest.mark.parametrize("keep_open", [True, False])
-def test_waiter_gets_the_lock(tmp_path: Path, keep_open: bool) -> None:
+def test_waiter_gets_lock_after_holder_releases(tmp_path: Path, keep_open: bool) -> None:
     """A second writer waits until the first is done."""
     path = str(tmp_path / "l")
     order: list[str] = []
@@ -77,7 +77,7 @@ def test_waiter_gets_the_lock(tmp_path: Path, keep_open: bool) -> None:
 
 
 @pytest.mark.parametrize("keep_open", [True, False])
-def test_child_forked_while_we_hold_it_does_not_keep_the_lock(
+def test_forked_child_does_not_keep_released_lock_of_parent(
     tmp_path: Path, keep_open: bool
 ) -> None:
     """When we let go it is free, however long the child lives."""
@@ -97,7 +97,7 @@ def test_child_forked_while_we_hold_it_does_not_keep_the_lock(
         lock.close()
 
 
-def test_forked_child_takes_its_own_lock(tmp_path: Path) -> None:
+def test_lock_excludes_forked_child_while_parent_holds_lock(tmp_path: Path) -> None:
     """A lock object from before the fork excludes parent and child from each other."""
     path = str(tmp_path / "l")
     lock = FileLock(path, wait=0.02, keep_open=True)
@@ -118,7 +118,7 @@ def test_forked_child_takes_its_own_lock(tmp_path: Path) -> None:
     lock.close()
 
 
-def test_lock_file_is_private_and_stays(tmp_path: Path) -> None:
+def test_lock_file_is_private_and_never_removed(tmp_path: Path) -> None:
     """0600 in a 0700 folder; never unlinked; a link in its place is refused."""
     path = tmp_path / "locks/l"
     with FileLock(str(path)):
@@ -133,7 +133,7 @@ def test_lock_file_is_private_and_stays(tmp_path: Path) -> None:
     assert not (tmp_path / "elsewhere").exists()
 
 
-def test_live_mark(tmp_path: Path) -> None:
+def test_live_mark_names_holder_until_release(tmp_path: Path) -> None:
     """Nobody, then us, then nobody; looking writes nothing."""
     path = str(tmp_path / "live/m")
     assert live_holder(path) is None
@@ -148,7 +148,7 @@ def test_live_mark(tmp_path: Path) -> None:
     assert LiveMark(path).take() is None
 
 
-def test_live_mark_of_another_process(tmp_path: Path) -> None:
+def test_live_mark_names_other_process_until_process_ends(tmp_path: Path) -> None:
     """It is named while it lives, and gone with it, however it ended."""
     path = str(tmp_path / "m")
     with subprocess.Popen(
@@ -167,7 +167,7 @@ def test_live_mark_of_another_process(tmp_path: Path) -> None:
     mark.release()
 
 
-def test_live_mark_taken_twice_by_one_object(tmp_path: Path) -> None:
+def test_live_mark_can_be_taken_twice_by_one_object(tmp_path: Path) -> None:
     """Taking what is ours is no conflict."""
     mark = LiveMark(str(tmp_path / "m"))
     assert [mark.take(), mark.take()] == [None, None]
@@ -176,7 +176,7 @@ def test_live_mark_taken_twice_by_one_object(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"garbage", b"999999999\n", b"-1", b"\0" * 40])
-def test_live_mark_with_any_content(tmp_path: Path, content: bytes) -> None:
+def test_live_mark_with_stale_content_has_no_holder(tmp_path: Path, content: bytes) -> None:
     """A stale or odd file means nobody."""
     (tmp_path / "m").write_bytes(content)
     assert live_holder(str(tmp_path / "m")) is None

@@ -24,7 +24,7 @@ def opened(path: Path) -> tuple[int, Packed]:
     return fd, Packed(fd)
 
 
-def test_zcat_reads_what_we_write(tmp_path: Path) -> None:
+def test_zcat_reads_packed_members_as_one_text(tmp_path: Path) -> None:
     """Several members are one text for every program that knows gzip."""
     parts = [text(100), text(MOST), b"", text(7, 3)]
     (tmp_path / "a.gz").write_bytes(b"".join(map(pack, parts)))
@@ -34,7 +34,7 @@ def test_zcat_reads_what_we_write(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("foreign", [False, True])
-def test_any_part_can_be_had(tmp_path: Path, foreign: bool) -> None:
+def test_read_returns_any_byte_range_of_packed_file(tmp_path: Path, foreign: bool) -> None:
     """Also of a file that another program packed, or packed and we went on with."""
     parts = [text(5000, n) for n in range(20)]
     first = gzip.compress(b"".join(parts[:10])) if foreign else b"".join(map(pack, parts[:10]))
@@ -52,7 +52,9 @@ def test_any_part_can_be_had(tmp_path: Path, foreign: bool) -> None:
         os.close(fd)
 
 
-def test_the_end_is_read_without_the_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_read_of_last_bytes_unpacks_only_last_member(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Headers and the last member are read, whatever the length."""
     parts = [random.Random(n).randbytes(MOST) for n in range(8)]
     (tmp_path / "a.gz").write_bytes(b"".join(map(pack, parts)))
@@ -71,7 +73,7 @@ def test_the_end_is_read_without_the_rest(tmp_path: Path, monkeypatch: pytest.Mo
     assert sum(taken) < 1.1 * MOST
 
 
-def test_every_cut_leaves_the_members_before_it(tmp_path: Path) -> None:
+def test_truncated_file_keeps_all_members_before_cut(tmp_path: Path) -> None:
     """A member that was not written to its end is told and hides none of the others."""
     parts = [text(300, n) for n in range(3)]
     packed = list(map(pack, parts))
@@ -86,7 +88,7 @@ def test_every_cut_leaves_the_members_before_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("at", [0, 3, 13, 17, 21, 30, 60, -1])
-def test_damage_in_one_member_hides_no_other(tmp_path: Path, at: int) -> None:
+def test_damaged_member_hides_no_other_member(tmp_path: Path, at: int) -> None:
     """Wherever the bytes are wrong: in the header, the lengths, the text or the check sum."""
     parts = [text(3000, n) for n in range(4)]
     packed = [bytearray(pack(part)) for part in parts]
@@ -101,7 +103,7 @@ def test_damage_in_one_member_hides_no_other(tmp_path: Path, at: int) -> None:
     assert found.endswith(parts[3])
 
 
-def test_what_stands_before_the_damage_is_read(tmp_path: Path) -> None:
+def test_text_before_damage_in_member_is_read(tmp_path: Path) -> None:
     """Also of a member of a few lines."""
     part = text(500)
     member = bytearray(pack(part))
@@ -112,7 +114,7 @@ def test_what_stands_before_the_damage_is_read(tmp_path: Path) -> None:
     assert found.startswith(part[:60])
 
 
-def test_a_damaged_part_is_an_error(tmp_path: Path) -> None:
+def test_read_of_damaged_member_raises_broken_member_error(tmp_path: Path) -> None:
     """Whoever asks for bytes gets the right ones or none."""
     member = bytearray(pack(text(3000)))
     member[100] ^= 0xFF
@@ -126,7 +128,7 @@ def test_a_damaged_part_is_an_error(tmp_path: Path) -> None:
         os.close(fd)
 
 
-def test_golden() -> None:
+def test_golden_gzip_file_is_read_without_damage() -> None:
     """What a release wrote, every later one reads: members of ours and of gzip."""
     path = Path(__file__).parent / "golden/lines.jsonl.gz"
     said: list[str] = []
@@ -134,7 +136,7 @@ def test_golden() -> None:
     assert (found, said) == ('{"n":1}\n{"n":2}\n{"n":3}\n{"n":4,"text":"é"}\n'.encode(), [])
 
 
-def test_a_member_that_holds_more_than_it_says(tmp_path: Path) -> None:
+def test_member_larger_than_its_header_says_is_not_unpacked_further(tmp_path: Path) -> None:
     """It is named as damaged, and no more of it is unpacked than it says."""
     path = tmp_path / "bomb.gz"
     honest = pack(b"a line\n")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from cortext.durability import incremental_copy as module
 from cortext.durability.gzip_members import MOST, Packed, read_packed
-from cortext.durability.incremental_copy import FOLD, CopyState, Followed, fold, follow
+from cortext.durability.incremental_copy import FOLD, CopyState, CopyUpdate, fold, follow
 from cortext.errors import SessionStorageError
 
 LONG_AGO = 1_700_000_000
@@ -42,7 +42,7 @@ class Pair:
         if not now:
             os.utime(self.source, (before + 1, before + 1))
 
-    def follow(self) -> Followed:
+    def follow(self) -> CopyUpdate:
         temp = str(self.folder / "temp")
         done = follow(
             str(self.source), str(self.target), self.known, temp_dir=temp, document=self.document
@@ -65,7 +65,7 @@ def pair(tmp_path: Path) -> Pair:
     return Pair(tmp_path)
 
 
-def test_new_grown_same(pair: Pair) -> None:
+def test_copy_reads_only_new_tail_of_source(pair: Pair) -> None:
     """Only the new tail is read; an unchanged file is not opened."""
     pair.write(b'{"a":1}\n')
     assert pair.follow()[1:] == ("new", 8)
@@ -76,7 +76,7 @@ def test_new_grown_same(pair: Pair) -> None:
     assert pair.target.stat().st_mtime == pair.source.stat().st_mtime
 
 
-def test_only_this_user_can_read_it(pair: Pair) -> None:
+def test_copy_is_private_whatever_umask(pair: Pair) -> None:
     """Folders and files are private whatever the umask."""
     before = os.umask(0)
     try:
@@ -91,7 +91,7 @@ def test_only_this_user_can_read_it(pair: Pair) -> None:
     assert modes == [0o600, 0o700]
 
 
-def test_a_line_that_is_being_written_is_taken_later(pair: Pair) -> None:
+def test_unfinished_last_line_is_copied_once_source_rests(pair: Pair) -> None:
     """Unless it rests: then it is the end."""
     pair.source.write_bytes(b'{"a":1}\n{"b"')
     pair.follow()
@@ -119,7 +119,7 @@ def test_a_line_that_is_being_written_is_taken_later(pair: Pair) -> None:
         max_size=12,
     )
 )
-def test_any_steps(
+def test_copy_keeps_all_content_after_any_steps(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, bytes]]
 ) -> None:
     """After each the copy is the file, or the file is only the beginning of the copy; and all
@@ -149,7 +149,7 @@ def test_any_steps(
     assert [data for data in ever if not any(one.startswith(data) for one in kept)] == []
 
 
-def test_small_members_are_joined(pair: Pair) -> None:
+def test_small_members_are_joined_and_large_members_stay(pair: Pair) -> None:
     """Large ones are copied as they are; the text stays the same."""
     large = os.urandom(MOST - 10) + b"\n"
     pair.write(large)
@@ -165,7 +165,7 @@ def test_small_members_are_joined(pair: Pair) -> None:
     assert pair.copied == pair.source.read_bytes()
 
 
-def test_a_file_that_is_written_anew_leaves_a_generation(pair: Pair) -> None:
+def test_replaced_source_leaves_generation_of_old_copy(pair: Pair) -> None:
     """Each of them has a name of its own."""
     texts = [b"one\n" * 5, b"two\n" * 6, b"three\n" * 7]
     for number, data in enumerate(texts):
@@ -175,7 +175,7 @@ def test_a_file_that_is_written_anew_leaves_a_generation(pair: Pair) -> None:
     assert pair.generations == texts[:2]
 
 
-def test_a_file_that_was_only_cut_leaves_the_copy(pair: Pair) -> None:
+def test_truncated_source_leaves_copy_unchanged(pair: Pair) -> None:
     """The copy is the better one, until something else is said."""
     pair.write(b"one\ntwo\nthree\n")
     pair.follow()
@@ -188,7 +188,7 @@ def test_a_file_that_was_only_cut_leaves_the_copy(pair: Pair) -> None:
     assert (pair.copied, pair.generations) == (b"one\ntwo\nanother\n", [b"one\ntwo\nthree\n"])
 
 
-def test_documents_are_replaced(tmp_path: Path) -> None:
+def test_rewritten_document_leaves_generation_only_if_content_shrinks(tmp_path: Path) -> None:
     """One that is written anew at each turn makes no generations, unless it got shorter or is
     not whole."""
     pair = Pair(tmp_path, document=True)
@@ -206,7 +206,7 @@ def test_documents_are_replaced(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("at", [30, 0.5, -1])
-def test_a_damaged_copy_is_begun_anew(pair: Pair, at: float) -> None:
+def test_damaged_copy_is_started_again_and_old_copy_stays(pair: Pair, at: float) -> None:
     """If what is known of it is lost: what can be read of the old one stays beside it."""
     pair.write(b"".join(b'{"line":%d}\n' % n for n in range(50_000)))
     pair.follow()
@@ -223,7 +223,7 @@ def test_a_damaged_copy_is_begun_anew(pair: Pair, at: float) -> None:
     assert [path.read_bytes() for path in pair.target.parent.glob("*.~1.gz")] in ([], [data])
 
 
-def test_a_full_disk_leaves_what_was_there(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk_leaves_copy_intact(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     """The sentence says so, and the next time all is taken."""
     pair.write(b"one\n")
     pair.follow()
@@ -261,14 +261,14 @@ def dying(name):
             os.kill(os.getpid(), signal.SIGKILL)
         return real(*args, **kwargs)
     setattr(module, name, call)
-for name in ("write_all", "sync_data", "sync_dir", "stamp", "replace", "set_generation_aside"):
+for name in ("write_all", "sync_data", "sync_dir", "stamp", "replace", "rename_old_copy"):
     dying(name)
 module.FOLD, module.MOST = 30, 20_000
 follow(source, target, None, temp_dir=temp)
 """
 
 
-def test_killed_at_any_step(pair: Pair) -> None:
+def test_copy_is_complete_after_kill_at_any_step(pair: Pair) -> None:
     """The next one goes on: the copy is the file again, and nothing is told twice."""
     more = b"".join(b'{"line":%d}\n' % n for n in range(20_000))
     pair.write(more)
@@ -287,7 +287,7 @@ def test_killed_at_any_step(pair: Pair) -> None:
     assert killed >= 10
 
 
-def test_folding_a_damaged_copy_leaves_it(pair: Pair) -> None:
+def test_fold_leaves_damaged_copy_unchanged(pair: Pair) -> None:
     """Joining must not make less of it."""
     for number in range(4):
         pair.write(b"words\n" * 100 * (number + 1), LONG_AGO + number)

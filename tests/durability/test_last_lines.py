@@ -29,13 +29,15 @@ def lines_file(tmp_path: Path, data: bytes) -> str:
         (b"a", 1, (b"a", True)),
     ],
 )
-def test_last_lines(tmp_path: Path, data: bytes, count: int, expected: tuple[bytes, bool]) -> None:
+def test_read_last_lines_returns_lines_and_whether_complete(
+    tmp_path: Path, data: bytes, count: int, expected: tuple[bytes, bool]
+) -> None:
     """The last lines, and whether they are all."""
     assert last_lines.read_last_lines(lines_file(tmp_path, data), count) == expected
 
 
 @pytest.mark.parametrize("size", [last_lines.CHUNK + step for step in (-2, -1, 0, 1, 2)])
-def test_last_lines_across_chunk_borders(tmp_path: Path, size: int) -> None:
+def test_read_last_lines_works_across_chunk_borders(tmp_path: Path, size: int) -> None:
     """Wherever the border of a read falls."""
     data = b"first\n" + b"x" * (size - 7) + b"\n" + b"last\n"
     path = lines_file(tmp_path, data)
@@ -44,7 +46,9 @@ def test_last_lines_across_chunk_borders(tmp_path: Path, size: int) -> None:
         assert last_lines.read_last_lines(path, count) == (cut, count == 3)
 
 
-def test_tail_reads_no_more_than_it_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_read_last_lines_reads_only_end_of_huge_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The end of a 100 GB file costs one chunk; a long line costs about its size."""
     counted: list[int] = []
     real = os.pread
@@ -69,7 +73,7 @@ def test_tail_reads_no_more_than_it_needs(tmp_path: Path, monkeypatch: pytest.Mo
     assert sum(counted) <= 6 << 20
 
 
-def test_reading_what_is_no_file(tmp_path: Path) -> None:
+def test_read_file_rejects_folders_and_pipes(tmp_path: Path) -> None:
     """A folder, a pipe and a socket are errors at once, and nothing stays open."""
     os.mkfifo(tmp_path / "fifo")
     (tmp_path / "folder").mkdir()
@@ -82,7 +86,7 @@ def test_reading_what_is_no_file(tmp_path: Path) -> None:
     assert len(os.listdir("/proc/self/fd")) == before
 
 
-def test_read_range_goes_on_after_short_reads(
+def test_read_file_continues_after_short_reads(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The system may give fewer bytes than it was asked for."""

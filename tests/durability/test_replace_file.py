@@ -11,7 +11,7 @@ from cortext.durability import replace_file
 from cortext.errors import SessionStorageError
 
 
-def test_replace_puts_new_bytes_and_keeps_nothing_else(tmp_path: Path) -> None:
+def test_replace_writes_new_private_file_and_leaves_no_temp_file(tmp_path: Path) -> None:
     """The new file is a new inode, private, and no temp file is left."""
     path = tmp_path / "f"
     path.write_bytes(b"old")
@@ -24,7 +24,7 @@ def test_replace_puts_new_bytes_and_keeps_nothing_else(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["f"]
 
 
-def test_replace_that_fails_leaves_the_old_file(tmp_path: Path) -> None:
+def test_failed_replace_leaves_old_file(tmp_path: Path) -> None:
     """Whatever stops it in the middle: the old bytes are there, the temp file is not."""
     path = tmp_path / "f"
     path.write_bytes(b"old")
@@ -38,7 +38,7 @@ def test_replace_that_fails_leaves_the_old_file(tmp_path: Path) -> None:
     assert (path.read_bytes(), os.listdir(tmp_path)) == (b"old", ["f"])
 
 
-def test_replace_syncs_before_and_after_the_rename(
+def test_replace_syncs_file_before_and_folder_after_rename(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """File, then name, then folder: the order that survives a power cut."""
@@ -59,7 +59,7 @@ def test_replace_syncs_before_and_after_the_rename(
     assert calls == ["file", "rename", "folder"]
 
 
-def test_replace_refuses_a_symbolic_link(tmp_path: Path) -> None:
+def test_replace_refuses_symbolic_link(tmp_path: Path) -> None:
     """Dangling or not."""
     (tmp_path / "target").write_bytes(b"precious")
     for target in ("target", "missing"):
@@ -72,7 +72,7 @@ def test_replace_refuses_a_symbolic_link(tmp_path: Path) -> None:
     assert not (tmp_path / "missing").exists()
 
 
-def test_write_new_never_writes_over(tmp_path: Path) -> None:
+def test_write_new_never_overwrites_file_or_link(tmp_path: Path) -> None:
     """Neither a file nor a link's target."""
     (tmp_path / "f").write_bytes(b"old")
     (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
@@ -82,7 +82,7 @@ def test_write_new_never_writes_over(tmp_path: Path) -> None:
     assert (tmp_path / "f").read_bytes() == b"old"
 
 
-def test_write_all_goes_on_after_short_writes(
+def test_write_new_continues_after_short_writes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The system may take fewer bytes than it was given."""
@@ -92,7 +92,7 @@ def test_write_all_goes_on_after_short_writes(
     assert (tmp_path / "f").read_bytes() == b"0123456789"
 
 
-def test_set_aside_takes_a_free_name(tmp_path: Path) -> None:
+def test_set_aside_uses_free_name_and_names_file_once(tmp_path: Path) -> None:
     """Another name for the same file; one that is taken stays, the same file is not named twice."""
     path = tmp_path / "f"
     (tmp_path / "f.corrupt").write_bytes(b"older")
@@ -103,7 +103,7 @@ def test_set_aside_takes_a_free_name(tmp_path: Path) -> None:
     assert os.path.samefile(path, kept[0])
 
 
-def test_link_over_leaves_two_names_of_one_file(tmp_path: Path) -> None:
+def test_link_over_gives_one_file_two_names(tmp_path: Path) -> None:
     """Also when the target is that file already; no temp file stays."""
     source, target = tmp_path / "a", tmp_path / "b"
     source.write_bytes(b"x")
@@ -145,7 +145,7 @@ def test_set_aside_copies_where_links_are_impossible(
     assert Path(kept).read_bytes() == b"bad"
 
 
-def test_private_folders(tmp_path: Path) -> None:
+def test_make_private_dir_makes_only_new_folders_private(tmp_path: Path) -> None:
     """Each missing parent is private; one that is there is left alone; a file is refused."""
     old = os.umask(0)
     try:
@@ -164,7 +164,7 @@ def test_private_folders(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("code", "hint"), [(errno.ENOSPC, "space"), (errno.EROFS, "read-only"), (errno.EIO, "disk")]
 )
-def test_disk_errors_become_one_sentence(code: int, hint: str) -> None:
+def test_disk_error_states_failure_path_cause_and_hint(code: int, hint: str) -> None:
     """What failed, where, why, and what to do."""
     with pytest.raises(SessionStorageError) as caught, replace_file.storage_errors("write", "/a/b"):
         raise OSError(code, os.strerror(code))
@@ -173,7 +173,7 @@ def test_disk_errors_become_one_sentence(code: int, hint: str) -> None:
     assert (error.errno, error.path, hint in error.hint) == (code, "/a/b", True)
 
 
-def test_a_sweep_takes_what_is_abandoned_and_lets_writers_finish(
+def test_sweep_removes_abandoned_temp_files_and_keeps_recent_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A temp file that its writer puts in place during the sweep is nothing to fail for."""

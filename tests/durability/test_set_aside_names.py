@@ -8,7 +8,7 @@ import pytest
 from cortext.durability.replace_file import all_set_aside, remove_set_aside, set_aside
 
 
-def test_all_kinds_and_numbers_are_found(tmp_path: Path) -> None:
+def test_all_set_aside_finds_every_kind_and_number(tmp_path: Path) -> None:
     """Also behind numbers that a person removed; what only looks alike is not among them."""
     names = ["f.torn", "f.torn-2", "f.corrupt-4", "f.replaced", "f.replaced-30"]
     for name in [*names, "f", "f.torn-talk", "f.corrupt.json", "g.torn", "f.other"]:
@@ -16,7 +16,7 @@ def test_all_kinds_and_numbers_are_found(tmp_path: Path) -> None:
     assert all_set_aside(str(tmp_path / "f")) == [str(tmp_path / name) for name in sorted(names)]
 
 
-def test_what_set_aside_makes_is_found_and_goes(tmp_path: Path) -> None:
+def test_remove_set_aside_removes_every_file_set_aside_created(tmp_path: Path) -> None:
     """However often it happened."""
     path = str(tmp_path / "f")
     kept: list[str] = []
@@ -30,7 +30,9 @@ def test_what_set_aside_makes_is_found_and_goes(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == []
 
 
-def test_the_folder_is_not_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_set_aside_does_not_list_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A delete among very many takes as long as one among few."""
 
     def refuse(*_: object) -> None:

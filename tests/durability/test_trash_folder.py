@@ -27,7 +27,7 @@ def put(trash: Trash, path: Path, content: str = "words"):
     return trash.put(path.name, [str(path)])
 
 
-def test_put_and_restore(trash: Trash, tmp_path: Path) -> None:
+def test_restore_returns_files_and_folders_unchanged(trash: Trash, tmp_path: Path) -> None:
     """Files and folders go and come back as they were, to folders that are gone too."""
     (tmp_path / "a/folder/deep").mkdir(parents=True)
     (tmp_path / "a/folder/deep/f").write_bytes(b"deep")
@@ -42,7 +42,7 @@ def test_put_and_restore(trash: Trash, tmp_path: Path) -> None:
     assert (trash.list(), os.listdir(tmp_path / "trash")) == ([], [])
 
 
-def test_list_is_newest_first(
+def test_list_shows_newest_entry_first(
     trash: Trash, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With label, time and place; an empty trash is an empty list."""
@@ -55,7 +55,9 @@ def test_list_is_newest_first(
     ]
 
 
-def test_restore_onto_a_taken_place(trash: Trash, tmp_path: Path) -> None:
+def test_restore_onto_existing_file_is_refused_without_changes(
+    trash: Trash, tmp_path: Path
+) -> None:
     """Refused before anything moves: neither the new file nor the trash changes."""
     (tmp_path / "a").write_bytes(b"a")
     (tmp_path / "b").write_bytes(b"b")
@@ -71,7 +73,7 @@ def test_restore_onto_a_taken_place(trash: Trash, tmp_path: Path) -> None:
     assert [(tmp_path / name).read_bytes() for name in "ab"] == [b"a", b"b"]
 
 
-def test_restore_onto_a_dangling_link(trash: Trash, tmp_path: Path) -> None:
+def test_restore_onto_dangling_link_is_refused(trash: Trash, tmp_path: Path) -> None:
     """A link in the place counts as taken."""
     entry = put(trash, tmp_path / "f")
     (tmp_path / "f").symlink_to(tmp_path / "nowhere")
@@ -80,7 +82,7 @@ def test_restore_onto_a_dangling_link(trash: Trash, tmp_path: Path) -> None:
     assert (tmp_path / "f").is_symlink()
 
 
-def test_restore_what_is_not_there(trash: Trash, tmp_path: Path) -> None:
+def test_restore_of_unknown_or_invalid_id_fails(trash: Trash, tmp_path: Path) -> None:
     """Not found; an id that is a path is refused."""
     put(trash, tmp_path / "f")
     with pytest.raises(SessionNotFoundError):
@@ -90,7 +92,7 @@ def test_restore_what_is_not_there(trash: Trash, tmp_path: Path) -> None:
             trash.restore(id)
 
 
-def test_empty_takes_only_what_is_old(
+def test_empty_removes_only_entries_older_than_limit(
     trash: Trash, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """For good, and says what."""
@@ -105,7 +107,7 @@ def test_empty_takes_only_what_is_old(
 
 
 @pytest.mark.parametrize("note", [None, b"", b"{", b"null", b"{}", b'{"origins":1}', b"\0" * 50])
-def test_entry_with_an_unreadable_note_is_never_removed(
+def test_entry_with_unreadable_note_is_never_removed(
     trash: Trash, tmp_path: Path, note: bytes | None
 ) -> None:
     """It is not shown, not restored, and no emptying takes it."""
@@ -120,7 +122,7 @@ def test_entry_with_an_unreadable_note_is_never_removed(
     assert [path.read_text() for path in (tmp_path / "trash").rglob("0")] == ["precious"]
 
 
-def test_foreign_files_in_the_trash_stay(trash: Trash, tmp_path: Path) -> None:
+def test_empty_leaves_foreign_files_in_trash(trash: Trash, tmp_path: Path) -> None:
     """What we did not put there we do not take."""
     put(trash, tmp_path / "f")
     (tmp_path / "trash/note.txt").write_bytes(b"x")
@@ -128,7 +130,7 @@ def test_foreign_files_in_the_trash_stay(trash: Trash, tmp_path: Path) -> None:
     assert os.listdir(tmp_path / "trash") == ["note.txt"]
 
 
-def test_note_comes_before_the_files(
+def test_put_writes_note_before_moving_files(
     trash: Trash, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A crash in the middle forgets no place: what was moved can be restored."""
@@ -152,7 +154,7 @@ def test_note_comes_before_the_files(
     assert [(tmp_path / name).read_bytes() for name in "ab"] == [b"a", b"b"]
 
 
-def test_put_of_what_is_not_there(trash: Trash, tmp_path: Path) -> None:
+def test_put_of_missing_file_fails_without_entry(trash: Trash, tmp_path: Path) -> None:
     """An error that says so, and no entry without files."""
     with pytest.raises(SessionStorageError, match="no such file"):
         trash.put("missing", [str(tmp_path / "missing")])
@@ -186,7 +188,7 @@ def is_whole(folder: Path) -> bool:
 
 
 @pytest.mark.usefixtures("far")
-def test_move_across_file_systems(trash: Trash, tmp_path: Path) -> None:
+def test_put_and_restore_work_across_file_systems(trash: Trash, tmp_path: Path) -> None:
     """Where rename cannot go the copy is complete before the original goes."""
     folder = conversation(tmp_path)
     entry = trash.put("folder", [str(folder)])
@@ -197,7 +199,7 @@ def test_move_across_file_systems(trash: Trash, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("far")
 @pytest.mark.parametrize("verb", ["put", "restore"])
-def test_original_on_another_disk_goes_in_one_step(
+def test_kill_during_move_across_disks_leaves_one_whole_copy(
     verb: str, trash: Trash, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Killed while the original is removed: no half of it is in its place, and all of it is in the
@@ -219,7 +221,7 @@ def test_original_on_another_disk_goes_in_one_step(
 
 
 @pytest.mark.usefixtures("far")
-def test_restore_from_another_disk_goes_on_after_a_kill(
+def test_restore_across_disks_succeeds_after_earlier_kill(
     trash: Trash, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What a killed process left of its copy is not in the way of the next."""
@@ -239,7 +241,7 @@ def test_restore_from_another_disk_goes_on_after_a_kill(
     assert is_whole(folder)
 
 
-def test_everything_in_the_trash_is_private(trash: Trash, tmp_path: Path) -> None:
+def test_trash_files_are_private_whatever_umask(trash: Trash, tmp_path: Path) -> None:
     """0700 folders and 0600 notes, whatever the umask."""
     old = os.umask(0)
     try:
@@ -252,7 +254,7 @@ def test_everything_in_the_trash_is_private(trash: Trash, tmp_path: Path) -> Non
     assert (folder / "info.json").stat().st_mode & 0o777 == 0o600
 
 
-def test_failed_put_leaves_no_entry(
+def test_failed_put_leaves_file_in_place_and_no_entry(
     trash: Trash, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A disk that refuses the note: what was to go is where it was, and nothing else is there."""
@@ -269,7 +271,7 @@ def test_failed_put_leaves_no_entry(
 
 
 @pytest.mark.parametrize("verb", ["restore", "empty"])
-def test_entry_goes_in_one_step(
+def test_kill_during_restore_or_empty_leaves_no_partial_entry(
     verb: str, trash: Trash, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Killed while its files are removed: no entry is left of which nobody knows what it was."""
@@ -284,7 +286,7 @@ def test_entry_goes_in_one_step(
     assert os.listdir(tmp_path / "trash") == []
 
 
-def test_an_entry_that_cannot_be_read_is_not_left_out(tmp_path: Path) -> None:
+def test_empty_fails_when_entry_note_cannot_be_read(tmp_path: Path) -> None:
     """Nobody is told that the trash is empty while it has something."""
     (tmp_path / "a.txt").write_text("a")
     trash = Trash(str(tmp_path / "trash"))

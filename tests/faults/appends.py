@@ -17,7 +17,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from cortext.catalog.document_index import SessionIndex
+from cortext.catalog.documents.document_index import SessionIndex
 from cortext.errors import CortextError
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session

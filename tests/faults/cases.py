@@ -11,12 +11,13 @@ from tests.faults.kinds import KINDS, Fault
 from tests.faults.scenes import Said, Scene
 
 _NOT_DONE = (
-    *("not done: ", "problem: ", "kept: ", "not copied: "),
+    *("not done: ", "problem: ", "kept: ", "not deleted: ", "not copied: "),
     "warning: not copied: ",
     # As grep ends, and after saying of each that was not searched why.
-    "nothing was found",
+    "No results",
+    "not deleted: ",
 )
-UNREAD = ("could not read ", "not looked at: ", " is passed over: ")
+UNREAD = ("could not read ", "not scanned: ", "not looked at: ", "skipped ", " is passed over: ")
 """A command that does something to all that it finds says what it could not look at."""
 BY_CODE = ("sync", "clean", "scan", "redact")
 """Of these, the exit code tells whether something was not looked at: 0 is all of it."""
@@ -52,7 +53,7 @@ def badly_said(scene: Scene, told: Said, *, killed: bool) -> Iterator[str]:
     if killed and told.code is not None and told.code < 0:
         return
     both = told.err + told.out
-    if "Traceback" in both or "something unexpected" in both:
+    if any(word in both for word in ("Traceback", "unexpected error", "something unexpected")):
         yield f"no sentence for a person: {both.strip()}"
     elif told.code not in (0, 1, 2, 3, 5, 6):
         yield f"exit {told.code}: {both}"

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from cortext.catalog.document_index import SessionIndex
+from cortext.catalog.documents.document_index import SessionIndex
 from cortext.durability.gzip_members import read_packed
 from cortext.stores.store_registry import open_session_store
 from tests.faults import appends

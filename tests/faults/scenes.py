@@ -16,7 +16,12 @@ EXPORT = "exported.json"
 IMPORTED = "011-plan-imported"
 
 
-_SAID_OF_GIT = ("not recorded in git: ", "git's index is behind: ", "left out, ", "not committed: ")
+_SAID_OF_GIT = (
+    "not recorded in git: ",
+    "the git index was not updated: ",
+    "not recorded (",
+    "not committed: ",
+)
 
 
 class Said(NamedTuple):
@@ -222,7 +227,7 @@ SCENES: dict[str, Scene] = {
     "stop and mask": Scene(("stop", DEPLOY), _masked, setting=("CORTEXT_SESSIONS_SECRETS", "mask")),
     "resume": Scene(("resume", REST), _status(REST, "active")),
     "resume in a tool": Scene(
-        ("resume", REST, "--print", "--tool", "claude"),
+        ("resume", REST, "--print", "--write", "--tool", "claude"),
         lambda home, said: is_so(said.code is None or "claude" in said.out, f"printed {said.out}"),
         repeats=True,
     ),

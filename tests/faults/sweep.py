@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from cortext.catalog.document_index import SessionIndex
+from cortext.catalog.documents.document_index import SessionIndex
 from cortext.errors import SessionCorruptedError, SessionNotFoundError
 from cortext.model import json_codec
 from cortext.model.session import Session

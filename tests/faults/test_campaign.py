@@ -69,7 +69,7 @@ def _report(cases: list[dict[str, Any]], record_property: Any) -> None:
     assert _violations(cases) == []
 
 
-def test_each_fault_in_some_command(ground: Path, record_property: Any) -> None:
+def test_no_fault_kind_loses_data_or_stays_silent(ground: Path, record_property: Any) -> None:
     """Each kind of fault once, in as many commands: done, or said that it is not."""
     cases = _campaign(ground, "one", *SOME)
     assert {case["scene"] for case in cases} == {*SOME}
@@ -77,13 +77,13 @@ def test_each_fault_in_some_command(ground: Path, record_property: Any) -> None:
     _report(cases, record_property)
 
 
-def test_the_campaign_is_of_two_thousand_faults() -> None:
+def test_campaign_contains_at_least_2000_faults() -> None:
     """In as many commands as there are, with the least that happen in each."""
     assert len(SCENES) * LEAST >= 2000
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 7, 8, 500])
-def test_faults_are_at_both_ends_and_between(count: int) -> None:
+def test_fault_points_include_first_and_last_call(count: int) -> None:
     """The last call is often the one that makes things durable: it is always among them."""
     found = points(random.Random(1), count, 7)
     assert found == sorted({*found})
@@ -92,7 +92,7 @@ def test_faults_are_at_both_ends_and_between(count: int) -> None:
     assert {*found} <= {*range(1, count + 1)}
 
 
-def test_a_secret_is_looked_for_in_everything_that_is_ours(tmp_path: Path) -> None:
+def test_secret_check_searches_all_cortext_files_and_no_tool_files(tmp_path: Path) -> None:
     """In what is derived, compressed and half-written; not in what a tool keeps."""
     home = Home(tmp_path)
     for name in ("cache/cortext/words.sqlite3", "work/conversations/.cortext/.x.tmp", ".claude/a"):
@@ -116,14 +116,14 @@ def test_a_secret_is_looked_for_in_everything_that_is_ours(tmp_path: Path) -> No
         ("cache/cortext/catalog.sqlite3-journal", False),
     ],
 )
-def test_what_is_left_over(name: str, belongs: bool) -> None:
+def test_leftover_check_recognises_files_that_do_not_belong(name: str, belongs: bool) -> None:
     """More than what is called a temp file is, wherever it is."""
     assert belongs_there(name) is belongs
 
 
 @pytest.mark.parametrize("code", [0, 1, -9])
 @pytest.mark.parametrize("name", ["service append", "adapter append"])
-def test_what_was_acknowledged_is_looked_for_however_it_ends(name: str, code: int) -> None:
+def test_acknowledged_message_check_ignores_exit_code(name: str, code: int) -> None:
     """A program that fails at its second message, or is killed there, has said of the first."""
     scene, told = SCENES[name], Said(code, "first\nsecond\n")
     lost = not_kept(scene, told, {scene.acknowledged: ["first"]})
@@ -133,7 +133,9 @@ def test_what_was_acknowledged_is_looked_for_however_it_ends(name: str, code: in
 
 @pytest.mark.faults
 @pytest.mark.parametrize("scene", SCENES)
-def test_faults_all_over_a_command(scene: str, ground: Path, record_property: Any) -> None:
+def test_faults_throughout_command_lose_no_data(
+    scene: str, ground: Path, record_property: Any
+) -> None:
     """Faults of all kinds, from its first call to its last, once and for good."""
     cases = _campaign(ground, str(MOST), scene)
     assert Counter(case["fired"] for case in cases)[True] >= LEAST
@@ -141,10 +143,10 @@ def test_faults_all_over_a_command(scene: str, ground: Path, record_property: An
 
 
 @pytest.mark.faults
-def test_faults_while_all_that_is_damaged_is_mended(ground: Path, record_property: Any) -> None:
+def test_faults_during_doctor_repair_lose_no_data(ground: Path, record_property: Any) -> None:
     """Whatever doctor is broken off in, nothing that could be read is lost, and it mends all the
     next time."""
-    cases = _campaign(ground, str(MOST), of="damaged")
+    cases = _campaign(ground, str(MOST), of="doctor_faults")
     assert Counter(case["fired"] for case in cases)[True] >= 20
     _report(cases, record_property)
 
@@ -153,7 +155,7 @@ def test_faults_while_all_that_is_damaged_is_mended(ground: Path, record_propert
     ("scene", "told"),
     [("rename", "after it: workspace/"), ("delete", f"after it: lost: workspace/{TALK}")],
 )
-def test_campaign_finds_a_careless_writer(scene: str, told: str, ground: Path) -> None:
+def test_campaign_detects_careless_writer(scene: str, told: str, ground: Path) -> None:
     """A writer whose old file is gone before the new one is there is caught, and so is a trash that
     holds what it does not give back."""
     found = _violations(_campaign(ground, "careless", scene))

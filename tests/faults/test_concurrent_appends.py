@@ -22,7 +22,9 @@ TIMES = 30
 
 @pytest.mark.needs("strace", "to inject faults")
 @pytest.mark.parametrize("kind", ["log", "workspace"])
-def test_eight_appenders_while_one_fails(kind: str, tmp_path: Path) -> None:
+def test_failing_syncs_of_one_appender_lose_no_acknowledged_message(
+    kind: str, tmp_path: Path
+) -> None:
     """Failing syncs of one appender cost nothing that any of the eight was promised."""
     url = f"{kind}:{tmp_path / 'store'}"
     store = open_session_store(url)
@@ -50,7 +52,7 @@ def test_eight_appenders_while_one_fails(kind: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["log", "workspace"])
-def test_nobody_counts_on_an_undone_append(
+def test_message_of_undone_append_can_be_appended_by_other_writer(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A line that another writer saw before it was taken back can be appended by that writer."""

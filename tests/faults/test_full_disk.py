@@ -23,7 +23,9 @@ BIG = SessionMessage("user", "x" * 20_000, id="big")
 @pytest.mark.parametrize("leave", [0, 4096])
 @pytest.mark.parametrize("verb", ["save", "append", "checkpoint", "create"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_full_disk(kind: str, verb: str, leave: int, tmp_path: Path) -> None:
+def test_write_on_full_disk_fails_with_hint_and_loses_nothing(
+    kind: str, verb: str, leave: int, tmp_path: Path
+) -> None:
     """On a full disk a write fails with a hint, loses nothing, and works when there is space."""
     with mounted(tmp_path / "disk", "-t", "tmpfs", "-o", "size=1m", "none") as disk:
         url = f"{kind}:{disk}/store"
@@ -50,7 +52,9 @@ def test_full_disk(kind: str, verb: str, leave: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize("side_folder", ["with", "without"])
 @pytest.mark.parametrize("verb", ["save", "append", "checkpoint", "create", "delete"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_read_only_folder(kind: str, verb: str, side_folder: str, tmp_path: Path) -> None:
+def test_read_only_folder_allows_reads_and_fails_writes_with_hint(
+    kind: str, verb: str, side_folder: str, tmp_path: Path
+) -> None:
     """In a read-only folder reading works, writing fails with a hint, and both work after."""
     folder = tmp_path / "store"
     url = f"{kind}:{folder}"

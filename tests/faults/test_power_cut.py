@@ -39,7 +39,7 @@ def _cut(root: Path, system: str, times: int, after: int) -> tuple[list[str], li
 
 @pytest.mark.parametrize("after", [1, 60, 300])
 @pytest.mark.parametrize("system", SYSTEMS)
-def test_power_cut(system: str, after: int, tmp_path: Path) -> None:
+def test_acknowledged_writes_survive_power_cut(system: str, after: int, tmp_path: Path) -> None:
     """Whatever was acknowledged before the power went is there when it is back."""
     said, missing = _cut(tmp_path, system, FOREVER, after)
     assert sum(line.startswith("ack") for line in said) >= after
@@ -49,7 +49,9 @@ def test_power_cut(system: str, after: int, tmp_path: Path) -> None:
 @pytest.mark.faults
 @pytest.mark.parametrize("number", range(12))
 @pytest.mark.parametrize("system", SYSTEMS)
-def test_power_cut_at_any_time(system: str, number: int, tmp_path: Path) -> None:
+def test_acknowledged_writes_survive_power_cut_at_random_time(
+    system: str, number: int, tmp_path: Path
+) -> None:
     """The same after as many promises as chance will have it."""
     after = random.Random(f"{system} {number}").randint(1, 1200)
     said, missing = _cut(tmp_path, system, FOREVER, after)
@@ -57,7 +59,7 @@ def test_power_cut_at_any_time(system: str, number: int, tmp_path: Path) -> None
     assert missing == []
 
 
-def test_power_cut_finds_a_careless_writer(tmp_path: Path) -> None:
+def test_power_cut_check_detects_writer_that_does_not_sync(tmp_path: Path) -> None:
     """A writer that does not sync is caught, whatever it writes to."""
     _, missing = _cut(tmp_path, "xfs", -1_000_000, 200)
     assert {line.split()[1] for line in missing if line.startswith("ack")} == {*KINDS}

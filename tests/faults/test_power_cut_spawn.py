@@ -203,7 +203,9 @@ def _cut(root: Path, system: str, scene: Scene, under: tuple[str, ...] = ()) -> 
 
 @pytest.mark.parametrize("name", SCENES)
 @pytest.mark.parametrize("system", SYSTEMS)
-def test_what_was_acknowledged_is_there(system: str, name: str, tmp_path: Path) -> None:
+def test_acknowledged_spawn_action_survives_power_cut(
+    system: str, name: str, tmp_path: Path
+) -> None:
     """Nothing is synced after it that could have kept it by chance."""
     with _cut(tmp_path, system, SCENES[name]) as person:
         SCENES[name].holds(person)
@@ -212,7 +214,7 @@ def test_what_was_acknowledged_is_there(system: str, name: str, tmp_path: Path) 
 @pytest.mark.slow
 @pytest.mark.needs("strace", "for syncs that are lies")
 @pytest.mark.parametrize("name", SCENES)
-def test_a_sync_that_is_a_lie_is_found(name: str, tmp_path: Path) -> None:
+def test_power_cut_check_detects_spawn_action_without_sync(name: str, tmp_path: Path) -> None:
     """Without its syncs each of these is lost."""
     with (
         _cut(tmp_path, "xfs", SCENES[name], CARELESS) as person,

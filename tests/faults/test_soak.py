@@ -34,7 +34,9 @@ def _soak(ground: Path, seconds: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("seconds", [4, pytest.param(180, marks=pytest.mark.faults)])
-def test_soak(ground: Path, seconds: int, record_property: Any) -> None:
+def test_eight_workers_with_kills_keep_every_promise(
+    ground: Path, seconds: int, record_property: Any
+) -> None:
     """Random verbs over all stores, the archive and the lists; doctor has nothing to say then."""
     soaked = _soak(ground, seconds)
     record_property("soak", (seconds, soaked["promised"], soaked["kills"], soaked["verbs"]))
@@ -44,7 +46,7 @@ def test_soak(ground: Path, seconds: int, record_property: Any) -> None:
     assert set(soaked["verbs"]) >= _VERBS
 
 
-def test_what_comes_back_is_a_broken_promise(tmp_path: Path) -> None:
+def test_promises_report_deleted_session_that_comes_back(tmp_path: Path) -> None:
     """One that was deleted is not there again; one whose deletion was only begun may be."""
     promises = Promises()
     for word, name in (("begin", "document/a"), ("ack", "document/a"), ("begin", "document/b")):
@@ -53,7 +55,7 @@ def test_what_comes_back_is_a_broken_promise(tmp_path: Path) -> None:
     assert [*promises.broken(Home(tmp_path), kept)] == ["document/a was deleted, and is back"]
 
 
-def test_a_damaged_session_is_told(tmp_path: Path) -> None:
+def test_worker_reports_damaged_session_and_tolerates_lock(tmp_path: Path) -> None:
     """An error of ours is no excuse: whoever finds a session damaged says so."""
     told = os.pipe()
     worker = Worker(Home(tmp_path), 1, told[1])

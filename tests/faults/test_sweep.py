@@ -25,20 +25,24 @@ def sweep(tmp_path: Path):
 
 
 @pytest.mark.parametrize(("kind", "verb"), SCENES)
-def test_first_and_last_call(kind: str, verb: str, sweep, record_property) -> None:
+def test_fault_at_first_or_last_call_leaves_old_or_new_session(
+    kind: str, verb: str, sweep, record_property
+) -> None:
     """A fault at the first or last call of each kind leaves the old session or the new one."""
     _report(sweep(kind, verb).run(every=False), record_property)
 
 
 @pytest.mark.faults
 @pytest.mark.parametrize(("kind", "verb"), SCENES)
-def test_every_call(kind: str, verb: str, sweep, record_property) -> None:
+def test_fault_at_any_call_leaves_old_or_new_session(
+    kind: str, verb: str, sweep, record_property
+) -> None:
     """A fault at any call leaves the old session or the new one."""
     _report(sweep(kind, verb).run(every=True), record_property)
 
 
 @pytest.mark.parametrize("kind", ["document", "log"])
-def test_sweep_finds_a_careless_writer(kind: str, sweep) -> None:
+def test_sweep_detects_writer_that_neither_syncs_nor_renames(kind: str, sweep) -> None:
     """A writer that neither syncs nor renames is caught."""
     found = sweep(kind, "save", "careless").run(every=True).violations
     assert any("neither old nor new" in text for text in found)

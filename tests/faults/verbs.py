@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from cortext.catalog.document_index import SessionIndex
+from cortext.catalog.documents.document_index import SessionIndex
 from cortext.durability import trash_folder
 from cortext.errors import CortextError
 from cortext.model.message import SessionMessage, ToolInvocation

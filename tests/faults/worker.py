@@ -144,12 +144,12 @@ class Worker:
 
         finder = Finder()
         finder.refresh()
-        if not finder.answer(SearchRequest("said")).groups:
+        if not finder.answer(SearchRequest("said", best=False)).groups:
             self._say("bad", "the search found nothing")
         self._say("ack", "search", "", "")
 
     def _index(self) -> None:
-        from cortext.catalog.document_index import SessionIndex
+        from cortext.catalog.documents.document_index import SessionIndex
 
         index = SessionIndex(self._stores["document"])
         if not any(summary.id == SHARED for summary in index.list(limit=100_000)):

@@ -32,7 +32,7 @@ def saved(place: Place) -> SessionStore:
     return place.open()
 
 
-def test_unknown_keys_survive(foreign_place: Place) -> None:
+def test_unknown_keys_survive_save_and_checkpoint(foreign_place: Place) -> None:
     """A key that we do not know is in the file after a save, a checkpoint and a save again."""
     saved(foreign_place)
     edit_head(foreign_place, **{"x-future": {"deep": [1]}, "extra": "theirs"})
@@ -60,7 +60,7 @@ def test_nan_reads_as_null_and_is_reported(foreign_place: Place) -> None:
 
 
 @pytest.mark.parametrize("version", ["2.0", "2", 2, 2.0, "10.1"])
-def test_newer_version_is_refused(foreign_place: Place, version: object) -> None:
+def test_newer_version_is_refused_by_load_and_read(foreign_place: Place, version: object) -> None:
     """By load and by read, with both versions in the sentence; the file stays as it is."""
     saved(foreign_place)
     edit_head(foreign_place, version=version)
@@ -74,7 +74,7 @@ def test_newer_version_is_refused(foreign_place: Place, version: object) -> None
     assert foreign_place.head.read_bytes() == before
 
 
-def test_newer_version_is_not_written_over(foreign_place: Place) -> None:
+def test_newer_version_is_never_overwritten(foreign_place: Place) -> None:
     """Neither save nor checkpoint nor append touches a file of a later release."""
     saved(foreign_place)
     edit_head(foreign_place, version="2.0")
@@ -87,7 +87,7 @@ def test_newer_version_is_not_written_over(foreign_place: Place) -> None:
     assert foreign_place.files() == before
 
 
-def test_newer_version_that_we_cannot_parse_is_still_refused_as_newer(foreign_place: Place) -> None:
+def test_unparsable_newer_version_raises_newer_version_error(foreign_place: Place) -> None:
     """A later release may have other fields: that is no corruption."""
     saved(foreign_place)
     edit_head(
@@ -100,14 +100,14 @@ def test_newer_version_that_we_cannot_parse_is_still_refused_as_newer(foreign_pl
 
 
 @pytest.mark.parametrize("version", ["1.0", "1.9", "0.9", 1, None, True, "odd", ""])
-def test_other_versions_are_read(foreign_place: Place, version: object) -> None:
+def test_older_and_same_major_versions_are_read(foreign_place: Place, version: object) -> None:
     """Older ones, later ones of this major number, none at all."""
     saved(foreign_place)
     edit_head(foreign_place, version=version)
     assert foreign_place.open().load("s").message_count == 1
 
 
-def test_record_without_a_time_is_the_same_at_every_load(foreign_place: Place) -> None:
+def test_record_without_timestamp_is_equal_at_every_load(foreign_place: Place) -> None:
     """A record that lacks its timestamp never gets the time of the reading."""
     saved(foreign_place)
     data = foreign_place.lines.read_bytes()
@@ -135,7 +135,9 @@ def test_record_without_a_time_is_the_same_at_every_load(foreign_place: Place) -
         (b"123456789012345678901234567890", 123456789012345678901234567890, []),
     ],
 )
-def test_tolerant_decoding(data: bytes, value: object, notes: list[str] | int) -> None:
+def test_decode_reads_non_json_numbers_as_null_and_reports_them(
+    data: bytes, value: object, notes: list[str] | int
+) -> None:
     """What JSON has no word for is read as null and said."""
     said: list[str] = []
     assert codec.decode(data, said) == value
@@ -143,13 +145,13 @@ def test_tolerant_decoding(data: bytes, value: object, notes: list[str] | int) -
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b"\xff", b"{'a':1}", b'"\\ud8', b"nul", b"\0", b"1 2"])
-def test_what_is_no_json_is_a_value_error(data: bytes) -> None:
+def test_decode_raises_value_error_for_invalid_json(data: bytes) -> None:
     """One kind of error, with a sentence."""
     with pytest.raises(ValueError, match=r"not JSON|not UTF-8"):
         codec.decode(data)
 
 
-def test_session_from_what_is_none() -> None:
+def test_session_from_json_rejects_values_that_are_not_sessions() -> None:
     """from_json says what it expected."""
     for text in ("[]", "null", "1", "{}", '{"created_at": 5, "messages": {}}'):
         with pytest.raises(ValueError):

@@ -76,13 +76,13 @@ def written(name: str) -> tuple[bytes, ...]:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_golden_bytes_are_what_we_write(name: str) -> None:
+def test_encoded_session_equals_golden_bytes(name: str) -> None:
     """Byte for byte, so that no change of a format goes unnoticed."""
     assert written(name) == tuple((GOLDEN / file).read_bytes() for file in FILES[name])
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_golden_files_are_read(name: str) -> None:
+def test_golden_files_decode_to_golden_session(name: str) -> None:
     """Every value has its place."""
     data = [(GOLDEN / file).read_bytes() for file in FILES[name]]
     assert FORMATS[name][1](tuple(data) if len(data) > 1 else data[0]) == golden_session()

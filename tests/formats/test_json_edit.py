@@ -14,14 +14,14 @@ from tests.formats.settings_texts import VALUES, settings
 
 
 @given(settings())
-def test_settings_are_read_with_comments_and_trailing_commas(given: tuple[Any, str]) -> None:
+def test_parse_reads_settings_with_comments_and_trailing_commas(given: tuple[Any, str]) -> None:
     """The value is what a reader of JSON would find."""
     value, text = given
     assert parse(text).plain == value
 
 
 @given(settings(), VALUES)
-def test_an_element_is_added_and_nothing_else_changes(given: tuple[Any, str], added: Any) -> None:
+def test_append_adds_element_and_leaves_rest_unchanged(given: tuple[Any, str], added: Any) -> None:
     """At the end of its list; all other values as they were, every byte of the old text kept."""
     value, text = given
     insertions = append(text, ["hooks", "Stop"], added)
@@ -35,7 +35,7 @@ def test_an_element_is_added_and_nothing_else_changes(given: tuple[Any, str], ad
 
 
 @given(settings(), VALUES)
-def test_what_was_added_last_is_removed(given: tuple[Any, str], added: Any) -> None:
+def test_remove_undoes_last_append(given: tuple[Any, str], added: Any) -> None:
     """The values are those of before."""
     value, text = given
     stop = [*value.get("hooks", {}).get("Stop", [])]
@@ -45,7 +45,7 @@ def test_what_was_added_last_is_removed(given: tuple[Any, str], added: Any) -> N
 
 
 @given(settings(), st.data())
-def test_any_member_can_be_removed(given: tuple[Any, str], data: st.DataObject) -> None:
+def test_remove_deletes_only_named_member(given: tuple[Any, str], data: st.DataObject) -> None:
     """It is gone, and all others are as they were."""
     value, text = given
     if not value:
@@ -54,7 +54,7 @@ def test_any_member_can_be_removed(given: tuple[Any, str], data: st.DataObject) 
     assert parse(remove(text, [key])).plain == {k: v for k, v in value.items() if k != key}
 
 
-def test_an_addition_looks_like_what_stands_around_it() -> None:
+def test_append_follows_indentation_and_line_ends_of_file() -> None:
     """Indentation, line ends, and a comment stays with its line."""
     text = '{\r\n\t"a": 1, // one\r\n\t"hooks": {\r\n\t\t"Stop": [] // mine\r\n\t}\r\n}\r\n'
     new = insert(text, append(text, ["hooks", "Start"], {"x": 1}))
@@ -67,17 +67,17 @@ def test_an_addition_looks_like_what_stands_around_it() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "no JSON at line 1"),
-        ('{"a": 1', "no JSON at line 1"),
-        ("{\n'a': 1}", "no JSON at line 2"),
-        ('{"a": 1} x', "no JSON at line 1"),
+        ("", "not JSON at line 1"),
+        ('{"a": 1', "not JSON at line 1"),
+        ("{\n'a': 1}", "not JSON at line 2"),
+        ('{"a": 1} x', "not JSON at line 1"),
         ("[]", "it is not an object"),
         ('{"hooks": []}', "its hooks is not an object"),
         ('{"hooks": {"Stop": {}}}', "its hooks.Stop is not a list"),
         ("[" * 500, "nested too deeply"),
     ],
 )
-def test_what_cannot_be_added_to_is_named(text: str, said: str) -> None:
+def test_append_states_why_settings_cannot_be_edited(text: str, said: str) -> None:
     with pytest.raises(ValueError, match=re.escape(said)):
         append(text, ["hooks", "Stop"], 1)
 
@@ -88,7 +88,7 @@ TOML = st.sampled_from(
 
 
 @given(st.lists(TOML, unique=True, max_size=5).map(lambda parts: sorted(parts, key=len)))
-def test_a_line_of_toml_is_put_in_and_taken_out(parts: list[str]) -> None:
+def test_toml_line_is_added_outside_tables_and_removed_again(parts: list[str]) -> None:
     """It is outside any table, and the rest is as it was."""
     text = "".join(part if part.endswith("\n") else f"{part}\n" for part in parts if part)
     try:
@@ -100,6 +100,6 @@ def test_a_line_of_toml_is_put_in_and_taken_out(parts: list[str]) -> None:
     assert toml_edit.take_out(new, "notify", ["a", "b"]) == text
 
 
-def test_toml_that_has_the_key_is_left() -> None:
-    with pytest.raises(ValueError, match="has a `notify` already"):
+def test_put_first_rejects_toml_that_already_has_key() -> None:
+    with pytest.raises(ValueError, match="already has a `notify`"):
         toml_edit.put_first("notify = []\n", "notify", ["a"])

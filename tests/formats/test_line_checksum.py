@@ -34,9 +34,7 @@ def line(request: pytest.FixtureRequest) -> bytes:
 
 
 @given(message=strategies.messages, table=st.sampled_from(TABLES))
-def test_a_sealed_line_is_read_as_if_it_were_none(
-    message: SessionMessage, table: RecordTable
-) -> None:
+def test_sealed_line_decodes_to_same_message(message: SessionMessage, table: RecordTable) -> None:
     """Also a message that has a key of that name itself, alone and among others."""
     mine = SessionMessage("user", "x", WHEN, "own", extra={"crc": "0123abcd"})
     call = ToolInvocation("grep", {"a": 1}, id="c1", timestamp=WHEN)
@@ -49,7 +47,7 @@ def test_a_sealed_line_is_read_as_if_it_were_none(
     )
 
 
-def test_plain_lines_and_sealed_ones_stand_side_by_side(line: bytes) -> None:
+def test_plain_and_sealed_lines_are_read_in_one_file(line: bytes) -> None:
     """A file may have been begun without; ids are found in both."""
     table = LOG.records if b'"turn"' in line else FOLDER.records
     plain = encode_record(SessionMessage("user", "two", WHEN, "m2"), table)
@@ -59,7 +57,7 @@ def test_plain_lines_and_sealed_ones_stand_side_by_side(line: bytes) -> None:
     assert line_checksum.is_sound(plain[:-1])
 
 
-def test_every_flipped_bit_of_what_was_said_is_found_and_put_right(line: bytes) -> None:
+def test_single_flipped_bit_is_detected_and_repaired(line: bytes) -> None:
     """Whether or not the line is still JSON."""
     body = len(line_checksum.unseal(line)) - 1
     for place in range(body):
@@ -70,13 +68,13 @@ def test_every_flipped_bit_of_what_was_said_is_found_and_put_right(line: bytes) 
             assert line_checksum.mended(bytes(wrong)) == line
 
 
-def test_two_flipped_bits_are_found_and_not_guessed_at(line: bytes) -> None:
+def test_two_flipped_bits_are_detected_and_not_repaired(line: bytes) -> None:
     wrong = line.replace(b"Let's go", b"Met's do")
     assert not line_checksum.is_sound(wrong)
     assert line_checksum.mended(wrong) is None
 
 
-def test_a_reader_that_does_not_know_it_keeps_it() -> None:
+def test_older_reader_keeps_checksum_as_unknown_key() -> None:
     """As an earlier release reads and writes a record: the key is one of the unknown ones."""
     line = encode_record(SessionMessage("user", "x", WHEN, "m1"), TABLES[1])
     data = json.loads(line)
@@ -87,13 +85,13 @@ def test_a_reader_that_does_not_know_it_keeps_it() -> None:
     assert line_checksum.is_sound(again)
 
 
-def test_a_line_that_was_changed_on_purpose_is_sealed_anew(line: bytes) -> None:
+def test_reseal_updates_checksum_of_changed_line(line: bytes) -> None:
     changed = line.replace(b"Let's go", b"[masked]")
     assert line_checksum.is_sound(line_checksum.reseal(changed))
     assert line_checksum.reseal(b'{"a":1}') == b'{"a":1}'
 
 
-def test_an_inner_key_of_that_name_is_no_checksum() -> None:
+def test_nested_crc_key_is_not_read_as_checksum() -> None:
     message = SessionMessage("user", "x", WHEN, "m1", structured_data={"a": 1, "crc": "0123abcd"})
     line = encode_record(message, FOLDER.records)
     assert not line_checksum.is_sealed(line[:-1])

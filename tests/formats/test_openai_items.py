@@ -30,7 +30,7 @@ ONCE: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("item", ONCE)
-def test_a_long_text_stands_once(item: dict[str, Any]) -> None:
+def test_long_text_is_stored_once_and_item_is_restored(item: dict[str, Any]) -> None:
     """The item is equal to what it was, in the order of its keys too."""
     message = message_of(item)
     assert message.content == LONG
@@ -39,14 +39,14 @@ def test_a_long_text_stands_once(item: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("item", [said(part(LONG), part("more")), said(part("short"))])
-def test_what_is_short_or_in_parts_stands_as_it_was(item: dict[str, Any]) -> None:
+def test_short_or_multipart_item_is_stored_unchanged(item: dict[str, Any]) -> None:
     """The text of several parts is not that of any of them."""
     message = message_of(item)
     assert message.extra == {KEY: item}
     assert items_of(message) == [item]
 
 
-def test_reading_changes_nothing_that_is_kept() -> None:
+def test_items_of_returns_copies_of_stored_items() -> None:
     """Stores that keep messages in memory give them to others too."""
     message = message_of(said(part(LONG)))
     before = json.dumps(message.extra)
@@ -54,7 +54,7 @@ def test_reading_changes_nothing_that_is_kept() -> None:
     assert json.dumps(message.extra) == before
 
 
-def test_a_masked_text_is_masked_in_its_item() -> None:
+def test_redacted_message_text_is_redacted_in_its_item() -> None:
     """What `redact` leaves of a message is all that an agent gets."""
     message = replace(message_of({"role": "user", "content": LONG}), content="[masked]")
     assert items_of(message) == [{"role": "user", "content": "[masked]"}]
@@ -63,14 +63,14 @@ def test_a_masked_text_is_masked_in_its_item() -> None:
 @pytest.mark.parametrize(
     "path", ["x/9/y", "content/x/text", "content/0", "a/b/c/d", "role", "x", "", 5]
 )
-def test_a_changed_file_is_no_error(path: Any) -> None:
+def test_invalid_text_path_yields_item_without_text(path: Any) -> None:
     """Whatever stands where the keys stood, there is an item."""
     message = message_of(said(part(LONG)))
     changed = replace(message, extra={**message.extra, f"{KEY}_text": path})
     assert items_of(changed) == [said(part(LONG) | {"text": None})]
 
 
-def test_what_is_nested_too_deeply_is_refused() -> None:
+def test_too_deeply_nested_item_raises_value_error() -> None:
     """In a sentence, and not by the end of a stack."""
     content: Any = LONG
     for _ in range(5000):

@@ -27,7 +27,7 @@ AWKWARD = Session(
 @settings(max_examples=25)
 @example(AWKWARD)
 @given(session=sessions)
-def test_any_session_through_any_two_formats(first: str, second: str, session: Session) -> None:
+def test_session_is_equal_after_any_two_formats(first: str, second: str, session: Session) -> None:
     """Whatever it holds, whichever way it goes."""
     there = through(session, first)
     assert there == session
@@ -37,7 +37,7 @@ def test_any_session_through_any_two_formats(first: str, second: str, session: S
 @settings(max_examples=100)
 @example(AWKWARD)
 @given(session=sessions)
-def test_any_session_through_to_dict_and_to_json(session: Session) -> None:
+def test_session_is_equal_after_to_dict_and_to_json(session: Session) -> None:
     """The public pairs are inverse."""
     assert Session.from_dict(session.to_dict()) == session
     for indent in (None, 2):
@@ -47,7 +47,7 @@ def test_any_session_through_to_dict_and_to_json(session: Session) -> None:
 @pytest.mark.parametrize("name", FORMATS)
 @settings(max_examples=40)
 @given(session=sessions)
-def test_encoding_is_stable(name: str, session: Session) -> None:
+def test_encoding_decoded_session_gives_same_bytes(name: str, session: Session) -> None:
     """Writing what was read gives the same bytes, so that a save of nothing new is no diff."""
     encode, decode = FORMATS[name]
     written = encode(session)

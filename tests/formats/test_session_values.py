@@ -33,7 +33,7 @@ ENTRIES = {
 
 
 @pytest.mark.parametrize("entry", ENTRIES)
-def test_values_without_a_json_form_are_refused(entry: str) -> None:
+def test_values_without_json_form_are_refused(entry: str) -> None:
     """ValueError at once, not at the save an hour later."""
     for value in REFUSED:
         with pytest.raises(ValueError):
@@ -42,7 +42,7 @@ def test_values_without_a_json_form_are_refused(entry: str) -> None:
 
 @pytest.mark.parametrize("name", FORMATS)
 @pytest.mark.parametrize("value", REFUSED[:10], ids=repr)
-def test_values_put_in_later_are_refused_by_encoding(name: str, value: Any) -> None:
+def test_encode_rejects_invalid_values_assigned_later(name: str, value: Any) -> None:
     """A session is mutable: what sneaked in is found before anything is written."""
     session = Session()
     session.metadata["a"] = value
@@ -51,7 +51,7 @@ def test_values_put_in_later_are_refused_by_encoding(name: str, value: Any) -> N
 
 
 @pytest.mark.parametrize("duration", [float("nan"), float("inf")])
-def test_duration_is_a_number(duration: float) -> None:
+def test_non_finite_duration_is_refused(duration: float) -> None:
     """A duration without a JSON form is refused too."""
     with pytest.raises(ValueError):
         ToolInvocation("t", duration=duration)
@@ -70,7 +70,7 @@ def refused(make: Callable[..., Any], wrong: list[dict[str, Any]]) -> list[dict[
     return found
 
 
-def test_message_of_wrong_types_is_refused() -> None:
+def test_message_with_wrong_field_types_is_refused() -> None:
     """A message that no load could give back is never made."""
     wrong: list[dict[str, Any]] = [
         {"tokens": 1.5}, {"tokens": True}, {"name": 3}, {"id": 7}, {"tool_call_id": 7},
@@ -84,7 +84,7 @@ def test_message_of_wrong_types_is_refused() -> None:
     )
 
 
-def test_tool_call_of_wrong_types_is_refused() -> None:
+def test_tool_call_with_wrong_field_types_is_refused() -> None:
     """The same for tool calls."""
     wrong: list[dict[str, Any]] = [
         {"tool_name": 1}, {"arguments": []}, {"success": "yes"}, {"error": 5}, {"id": 7},
@@ -94,7 +94,7 @@ def test_tool_call_of_wrong_types_is_refused() -> None:
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_head_of_wrong_types_is_never_written(name: str) -> None:
+def test_session_with_wrong_field_types_is_never_encoded(name: str) -> None:
     """Whether at construction or at encoding: ValueError, no file that cannot be read."""
     wrong: list[dict[str, Any]] = [
         {"title": 5}, {"tags": [1]}, {"tags": "text"}, {"status": "bogus"}, {"tools": [None]},
@@ -115,7 +115,7 @@ def test_values_are_copied_on_entry() -> None:
     assert copies == [{"list": [1]}] * 5
 
 
-def test_subclasses_become_plain_values() -> None:
+def test_json_copy_converts_subclasses_to_plain_values() -> None:
     """Ordered dicts, tuples and enums' strings come back as JSON has them."""
 
     class Word(str):
@@ -129,7 +129,7 @@ def test_subclasses_become_plain_values() -> None:
     assert type(copy["w"]) is str
 
 
-def test_deep_nesting_is_refused_with_a_sentence() -> None:
+def test_deep_nesting_raises_value_error_instead_of_recursion_error() -> None:
     """No RecursionError, neither on entry nor while reading."""
     deep: Any = []
     for _ in range(100_000):
@@ -141,7 +141,7 @@ def test_deep_nesting_is_refused_with_a_sentence() -> None:
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_what_is_accepted_comes_back_however_deep(name: str) -> None:
+def test_deepest_accepted_value_round_trips(name: str) -> None:
     """The deepest value that a message takes can be written and read."""
     deep: Any = 1
     accepted = None
@@ -158,13 +158,13 @@ def test_what_is_accepted_comes_back_however_deep(name: str) -> None:
 
 @pytest.mark.parametrize("name", FORMATS)
 @pytest.mark.parametrize("value", [10**4299, -(10**4000)], ids=["4300 digits", "4001 digits"])
-def test_huge_integers_come_back(name: str, value: int) -> None:
+def test_huge_integers_round_trip(name: str, value: int) -> None:
     """As long as Python itself reads them."""
     session = Session(metadata={"n": value})
     assert through(session, name) == session
 
 
-def test_integers_that_python_cannot_read_are_refused() -> None:
+def test_integers_over_4300_digits_are_refused() -> None:
     """Over 4,300 digits no reader could give them back: ValueError, at the latest by encoding."""
     with pytest.raises(ValueError):
         FORMATS["log"][0](Session(metadata={"n": 10**5000}))

@@ -47,7 +47,7 @@ def workspace(tmp_path: Path) -> FolderStore:
     return FolderStore(tmp_path)
 
 
-def test_session_json_and_messages_jsonl_of_spec_001(tmp_path: Path) -> None:
+def test_folder_store_reads_session_files_of_spec_001(tmp_path: Path) -> None:
     """Decision 2 and 3: every value has its place in the session."""
     store = workspace(tmp_path)
     assert store.list_session_ids() == ["001-brainstorm-api-design"]
@@ -67,7 +67,7 @@ def test_session_json_and_messages_jsonl_of_spec_001(tmp_path: Path) -> None:
     ]
 
 
-def test_messages_without_ids_have_the_same_ids_at_every_load(tmp_path: Path) -> None:
+def test_messages_without_ids_get_same_ids_at_every_load(tmp_path: Path) -> None:
     """The spec's records have no id; ours are derived, so that a save stores nothing twice."""
     store = workspace(tmp_path)
     first, second = (
@@ -80,7 +80,7 @@ def test_messages_without_ids_have_the_same_ids_at_every_load(tmp_path: Path) ->
     assert FolderStore(tmp_path).load("001-brainstorm-api-design").messages == second.messages
 
 
-def test_log_lines_of_spec_002(tmp_path: Path) -> None:
+def test_log_store_reads_log_lines_of_spec_002(tmp_path: Path) -> None:
     """Line 1 is metadata, later lines are turns; the last turn's time is the session's."""
     (tmp_path / "session-123.jsonl").write_text(LOG, encoding="utf-8")
     found = LogStore(tmp_path).load("session-123")
@@ -92,7 +92,7 @@ def test_log_lines_of_spec_002(tmp_path: Path) -> None:
     ]
 
 
-def test_interrupted_is_the_logs_word_for_paused(tmp_path: Path) -> None:
+def test_log_store_maps_interrupted_to_paused_both_ways(tmp_path: Path) -> None:
     """Both ways."""
     line = LOG.replace('"agent"', '"status": "interrupted", "agent"', 1)
     (tmp_path / "session-123.jsonl").write_text(line, encoding="utf-8")

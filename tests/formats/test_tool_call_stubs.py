@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cortext.formats.message_history import history
+from cortext.formats.history_parts import history
 from cortext.formats.tool_call_stubs import ToolCall, ToolResult, kind_of, read_call, stub
 from cortext.model.message import Role, SessionMessage, ToolInvocation
 from cortext.model.session import Session
@@ -68,7 +68,9 @@ def openai(name: str, arguments: Any, id: str = "1") -> dict[str, Any]:
         ("write", {"table": "t"}, "other"),
     ],
 )
-def test_kinds(name: str, arguments: dict[str, Any], kind: str) -> None:
+def test_kind_of_classifies_call_by_name_or_arguments(
+    name: str, arguments: dict[str, Any], kind: str
+) -> None:
     """A name decides if it is known, else what was given; without what it needs it is neither."""
     assert kind_of(ToolCall(name, arguments)) == kind
 
@@ -96,12 +98,14 @@ def test_kinds(name: str, arguments: dict[str, Any], kind: str) -> None:
         ({"patch": DIFF}, "T · src/a.py +1 −2 · show\n  - old"),
     ],
 )  # fmt: skip
-def test_edits(arguments: dict[str, Any], first: str) -> None:
+def test_edit_stub_shows_path_line_counts_and_first_change(
+    arguments: dict[str, Any], first: str
+) -> None:
     """Path, +n −m and the first changed line; what a written file replaced is not known."""
     assert stub(ToolCall("T", arguments), ToolResult("ok"), "show") == first
 
 
-def test_a_patch_of_many_files_names_the_first() -> None:
+def test_patch_stub_names_first_five_files_and_counts_rest() -> None:
     """Five of them, and how many more there are."""
     patch = "*** Begin Patch\n" + "".join(f"*** Add File: f{n}\n+x\n" for n in range(9))
     line = stub(ToolCall("apply_patch", {"input": patch}), ToolResult("ok"), "show").split("\n")[0]
@@ -126,7 +130,9 @@ def test_a_patch_of_many_files_names_the_first() -> None:
         ("", ["exit code not recorded"]),
     ],
 )  # fmt: skip
-def test_shell_calls(value: Any, ending: list[str]) -> None:
+def test_shell_stub_shows_command_exit_code_and_last_three_lines(
+    value: Any, ending: list[str]
+) -> None:
     """The command, its exit code and the last three lines, as each of the tools says them."""
     lines = stub(ToolCall("Bash", {"command": "make\ntest"}), ToolResult(value), "show").split(
         "\n  "
@@ -134,7 +140,7 @@ def test_shell_calls(value: Any, ending: list[str]) -> None:
     assert lines == ["Bash · show", "$ make", "  test", *ending]
 
 
-def test_commands_are_shown_up_to_a_thousand_characters() -> None:
+def test_shell_stub_cuts_command_at_1000_characters() -> None:
     """Of a longer one the beginning, of a list without the shell's own words."""
     lines = stub(ToolCall("shell", {"command": ["/bin/bash", "-lc", "x" * 5000]}), None, "show")
     assert lines.split("\n")[1:] == ["  $ " + "x" * 999 + "…", "  no result was recorded"]
@@ -151,12 +157,14 @@ def test_commands_are_shown_up_to_a_thousand_characters() -> None:
         ("WebFetch", {"url": "http://a", "prompt": "why"}, "WebFetch · http://a · show"),
     ],
 )  # fmt: skip
-def test_reads(name: str, arguments: dict[str, Any], line: str) -> None:
+def test_read_stub_shows_path_or_pattern_on_one_line(
+    name: str, arguments: dict[str, Any], line: str
+) -> None:
     """One line, with the path or pattern."""
     assert stub(ToolCall(name, arguments), ToolResult("long " * 9), "show") == line
 
 
-def test_other_calls() -> None:
+def test_other_stub_shows_first_arguments_and_last_output_lines() -> None:
     """Their first arguments, and the last lines of what they gave."""
     arguments = {"n": 1, "x": "é" * 999}
     lines = stub(ToolCall("Task", arguments), ToolResult("a\nb\n\nc\nd\n"), "show").split("\n")
@@ -177,7 +185,7 @@ def test_other_calls() -> None:
          "  exit code not recorded, failed: denied"),
     ],
 )  # fmt: skip
-def test_failures(call: ToolCall, result: ToolResult, last: str) -> None:
+def test_stub_of_failed_call_shows_failure(call: ToolCall, result: ToolResult, last: str) -> None:
     """A call that failed is not told as one that worked."""
     assert stub(call, result, "show").split("\n")[-1] == last
 
@@ -191,7 +199,7 @@ def test_failures(call: ToolCall, result: ToolResult, last: str) -> None:
         openai("Read", {"path": "a"}),
     ],
 )
-def test_shapes_of_calls(data: dict[str, Any]) -> None:
+def test_read_call_accepts_usual_shapes_of_calls(data: dict[str, Any]) -> None:
     """The usual shapes say the same."""
     assert read_call(data) == ToolCall("Read", {"path": "a"}, "1")
 
@@ -200,12 +208,14 @@ def test_shapes_of_calls(data: dict[str, Any]) -> None:
     ("given", "arguments"),
     [('{"torn', {"input": '{"torn'}), ("[1]", {"input": "[1]"}), ("", {}), (7, {"input": 7})],
 )
-def test_arguments_that_are_no_object(given: Any, arguments: dict[str, Any]) -> None:
+def test_read_call_keeps_arguments_that_are_not_an_object(
+    given: Any, arguments: dict[str, Any]
+) -> None:
     """They are shown as they are."""
     assert read_call({"name": "x", "arguments": given}).arguments == arguments
 
 
-def test_results_stand_with_their_calls() -> None:
+def test_history_joins_results_with_calls_by_id() -> None:
     """By id, in any order; each stub names both messages; an orphan says that it is one."""
     texts = told(
         message("user", "go"),
@@ -231,7 +241,7 @@ def test_results_stand_with_their_calls() -> None:
     assert orphan == ["Read · a · show 1\n  no result was recorded"]
 
 
-def test_ids_may_be_counted_anew() -> None:
+def test_result_belongs_to_latest_call_with_its_id() -> None:
     """A result belongs to the latest call of its id."""
     rounds = [
         (message("assistant", tool_calls=[openai("Read", {"path": path}, "call_0")]),
@@ -242,7 +252,7 @@ def test_ids_may_be_counted_anew() -> None:
     assert texts == ["Read · a · show 1, result: message 2", "Read · b · show 3, result: message 4"]
 
 
-def test_recorded_calls_stand_where_they_were_made() -> None:
+def test_recorded_calls_appear_once_at_their_time() -> None:
     """Between the messages of their time, with the message that holds them; never twice."""
 
     def recorded(at: float, name: str, id: str = "") -> ToolInvocation:
@@ -260,7 +270,7 @@ def test_recorded_calls_stand_where_they_were_made() -> None:
                      "View · a · show 2"]  # fmt: skip
 
 
-def test_huge_results_are_not_in_the_text() -> None:
+def test_huge_results_are_shortened_in_stub() -> None:
     """Of ten megabytes a few lines are left."""
     call = [openai("Bash", {"command": "cat"})]
     for huge in ("y" * 10_000_000, "line\n" * 2_000_000, '{"a":"' + "b" * 10_000_000):
@@ -296,7 +306,9 @@ INVOCATIONS = st.builds(ToolInvocation, st.text(), ARGUMENTS, VALUES, success=st
 
 
 @given(st.lists(MESSAGES, max_size=6), st.lists(INVOCATIONS, max_size=3))
-def test_any_session_is_told(messages: list[SessionMessage], calls: list[ToolInvocation]) -> None:
+def test_history_counts_every_message_once_for_any_session(
+    messages: list[SessionMessage], calls: list[ToolInvocation]
+) -> None:
     """Every message counts once, numbers go up, and a stub is names and indented lines."""
     session = Session("s", messages=messages, tool_history=calls)
     parts = history(session, lambda number: f"show {number}")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from cortext import Session, SessionIndex, SessionStorage, SessionSummary
 from cortext.config import Config, user_file
-from cortext.features.spawn import spawn_settings
+from cortext.features.spawn import aurora_settings
 from cortext.model import json_codec, record_dicts
 from cortext.stores.folder import FolderStore
 from cortext.stores.log import LogStore
@@ -141,7 +141,7 @@ def _aurora(folder: Path) -> Iterator[Feed]:
 
     def feed(data: bytes) -> None:
         with files.holding(data):
-            found = spawn_settings.load()
+            found = aurora_settings.load()
         assert isinstance(found.tool, str)
         assert isinstance(found.max_tokens, int)
 

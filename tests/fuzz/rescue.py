@@ -7,7 +7,7 @@ from pathlib import Path
 from cortext.errors import CortextError
 from cortext.features.doctor.problem import UNFORESEEN
 from cortext.features.doctor.repair import run_repairs
-from cortext.features.doctor.salvage.text_encoding import repair_value_characters
+from cortext.features.doctor.salvage.damaged_text import repair_value_characters
 from tests.features.doctor.damage import Kept
 from tests.fuzz.files import PARTS
 from tests.fuzz.target import Feed, Target

@@ -14,7 +14,7 @@ from pathlib import Path
 from cortext import Session, SessionIndex, SessionStorage
 from cortext.durability.gzip_members import pack
 from cortext.formats import line_checksum
-from cortext.formats.exports.export_codec import encode
+from cortext.formats.exports.export_formats import encode
 from tests.fuzz.files import PARTS
 from tests.fuzz.target import CORPUS
 from tests.tools.opencode.opencode_data import SCHEMA, START

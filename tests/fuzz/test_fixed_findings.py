@@ -17,7 +17,7 @@ from cortext.features.doctor.salvage.salvage_heads import build_session
 from cortext.formats.log import LOG
 from cortext.formats.record_lines import MOST_DAMAGES, record_ids
 from cortext.mcp.tool_table import TOOLS, schema
-from cortext.model.session_head import newer_version
+from cortext.model.head_codec import newer_version
 from cortext.stores.log import LogStore
 from cortext.tools import jsonl_transcripts
 from cortext.tools.gemini.reader import GeminiBridge
@@ -36,7 +36,7 @@ def log(tmp_path: Path) -> Path:
     return tmp_path / "s.jsonl"
 
 
-def test_a_line_that_is_nested_too_deeply_hides_no_other(log: Path) -> None:
+def test_too_deeply_nested_line_is_reported_and_hides_no_other(log: Path) -> None:
     """It is named with its number, and the ids of the other lines are known."""
     data = log.read_bytes() + DEEP + b"\n"
     log.write_bytes(data)
@@ -47,17 +47,17 @@ def test_a_line_that_is_nested_too_deeply_hides_no_other(log: Path) -> None:
 
 
 @pytest.mark.parametrize("version", ["9" * 5000, 10**4000, "9" * 21, 10**20])
-def test_a_version_that_nobody_writes_is_none(version: Any) -> None:
+def test_absurdly_large_version_is_not_newer(version: Any) -> None:
     """Python turns no text of thousands of digits into a number, nor the other way."""
     assert newer_version({"version": version}) is None
 
 
 @pytest.mark.parametrize("version", [2, "2", "2.0", "10.1", 2.5])
-def test_a_later_version_is_told(version: Any) -> None:
+def test_later_version_is_reported_as_newer(version: Any) -> None:
     assert newer_version({"version": version}) == str(version)
 
 
-def test_a_thousand_broken_lines_are_told_and_no_more(log: Path) -> None:
+def test_log_store_reports_at_most_1000_broken_lines(log: Path) -> None:
     """A file of broken lines takes no more memory than it has; the message behind is there."""
     head, turn, _ = log.read_bytes().split(b"\n")
     log.write_bytes(b"\n".join((head, *[b"{"] * 5000, turn, b"")))
@@ -65,16 +65,16 @@ def test_a_thousand_broken_lines_are_told_and_no_more(log: Path) -> None:
     assert [message.content for message in found.session.messages] == ["first"]
     assert len(found.damages) == MOST_DAMAGES + 1
     last = found.damages[-1]
-    assert (last.detail[:18], last.line, last.fatal) == ("more is wrong from", 1002, True)
+    assert (last.detail[:18], last.line, last.fatal) == ("more damage follow", 1002, True)
 
 
-def test_broken_lines_of_a_transcript_are_told_up_to_a_thousand() -> None:
+def test_transcript_reader_reports_at_most_1000_broken_lines() -> None:
     lines = jsonl_transcripts.JsonLines(msgspec.defstruct("Any", []), "a file")
     assert list(lines.read([b"{\n" * 5000])) == []
     assert len(lines.damages) == MOST_DAMAGES + 1
 
 
-def test_a_document_that_holds_a_number_of_5000_digits(tmp_path: Path) -> None:
+def test_gemini_reader_keeps_messages_before_number_of_5000_digits(tmp_path: Path) -> None:
     """What stands before it is read."""
     path = tmp_path / "tmp/p/chats/session-x.json"
     path.parent.mkdir(parents=True)
@@ -86,7 +86,7 @@ def test_a_document_that_holds_a_number_of_5000_digits(tmp_path: Path) -> None:
     assert decoded.damages
 
 
-def test_very_many_empty_lines_are_looked_through_once(tmp_path: Path) -> None:
+def test_gemini_scan_of_many_empty_lines_takes_linear_time(tmp_path: Path) -> None:
     """The time is that of the file's length, not of its square."""
     path = tmp_path / "tmp/p/chats/session-x.jsonl"
     path.parent.mkdir(parents=True)
@@ -96,7 +96,7 @@ def test_very_many_empty_lines_are_looked_through_once(tmp_path: Path) -> None:
     assert time.process_time() - start < 1
 
 
-def test_half_a_key_hides_nothing(tmp_path: Path) -> None:
+def test_lone_surrogate_in_key_hides_no_message(tmp_path: Path) -> None:
     """A key that is half a character, inside a record that is read field by field."""
     usage = b'"usage":{"input_tokens":3,"\\ud800":1}'
     line = (
@@ -109,7 +109,7 @@ def test_half_a_key_hides_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("count", ["9" * 4300, "1e300", "-" + "9" * 30])
-def test_counts_beyond_reason_are_passed_over(count: str, tmp_path: Path) -> None:
+def test_absurd_token_count_is_reported_and_ignored(count: str, tmp_path: Path) -> None:
     """Their sum could not be written: what is said is kept, and the number is named."""
     line = (
         '{"type":"assistant","uuid":"u","timestamp":"2026-01-01T00:00:00Z","message":{"role":'
@@ -118,12 +118,12 @@ def test_counts_beyond_reason_are_passed_over(count: str, tmp_path: Path) -> Non
     decoded = decode(tmp_path, line.replace("COUNT", count).encode())
     assert [message.content for message in decoded.session.messages] == ["hi"]
     assert decoded.session.total_prompt_tokens == 0
-    assert "input_tokens is not what it should be" in decoded.damages[0].detail
+    assert "input_tokens has an unexpected value" in decoded.damages[0].detail
     assert Session.from_json(decoded.session.to_json()).id == decoded.session.id
 
 
 @pytest.mark.parametrize("cost", ["9" * 400, "1e308"])
-def test_a_cost_beyond_reason_is_passed_over(cost: str, tmp_path: Path) -> None:
+def test_opencode_reader_ignores_absurd_cost(cost: str, tmp_path: Path) -> None:
     """Of OpenCode's rows, where one message may have any number as its cost."""
     made = Made(tmp_path / "home")
     made.session()
@@ -137,13 +137,13 @@ def test_a_cost_beyond_reason_is_passed_over(cost: str, tmp_path: Path) -> None:
     assert Session.from_json(decoded.session.to_json()).id == decoded.session.id
 
 
-def test_the_schema_of_a_tool_is_made_once() -> None:
+def test_schema_of_mcp_tool_is_created_once() -> None:
     """A client that asks for the tools again and again costs next to nothing."""
     kind = TOOLS["search_workspace"].takes
     assert schema(kind) is schema(kind)
 
 
-def test_a_half_character_in_a_message_without_an_id(tmp_path: Path) -> None:
+def test_repair_of_lone_surrogate_keeps_derived_message_id(tmp_path: Path) -> None:
     """It is known by the same id before and after, though that follows from its words."""
     kept = Kept("workspace", tmp_path).make()
     line = b'{"role":"user","content":"a \\ud800 b","timestamp":"2025-11-22T10:00:00Z"}\n'
@@ -177,9 +177,7 @@ SLOW: dict[str, Callable[[Path, int], object]] = {
 
 
 @pytest.mark.parametrize("name", SLOW)
-def test_doctor_looks_through_a_damaged_file_in_a_time_of_its_length(
-    name: str, tmp_path: Path
-) -> None:
+def test_doctor_checks_damaged_file_in_linear_time(name: str, tmp_path: Path) -> None:
     """Eight times as much takes about eight times as long, and not its square."""
 
     def spent(count: int) -> float:
@@ -195,21 +193,21 @@ def test_doctor_looks_through_a_damaged_file_in_a_time_of_its_length(
     assert spent(16_000) < 30 * max(spent(2_000), 0.001)
 
 
-def test_doctor_names_a_thousand_broken_lines_and_counts_the_rest(tmp_path: Path) -> None:
+def test_doctor_names_1000_broken_lines_and_counts_rest(tmp_path: Path) -> None:
     """One that is whole stands behind them, and is found."""
     kept = Kept("workspace", tmp_path).make()
     whole = kept.lines.read_bytes()
     kept.lines.write_bytes(b"{\n" * (MOST_DAMAGES + 500) + whole)
     found = kept.check()
     told = [problem.text for problem in found.problems]
-    assert sum("this is no message that can be read" in text for text in told) == MOST_DAMAGES
+    assert sum("the line is not a readable message" in text for text in told) == MOST_DAMAGES
     assert [text for text in told if "500 more lines cannot be read as messages" in text]
     assert found.mend is not None
     assert run_repairs([found.mend]).failed == []
     assert (len(kept.ids()), len(kept.check().problems)) == (6, 0)
 
 
-def test_a_half_character_in_a_document_in_utf_16(tmp_path: Path) -> None:
+def test_doctor_repairs_lone_surrogate_and_utf_16_together(tmp_path: Path) -> None:
     """Both are mended at once: a second look finds nothing more to do."""
     kept = Kept("document", tmp_path).make()
     half_emoji(kept)

@@ -30,7 +30,9 @@ def _report(target: Target, result: Result, tmp_path: Path, record_property) -> 
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_some_inputs(name: str, tmp_path: Path, record_property) -> None:
+def test_decoder_survives_known_and_first_seeded_inputs(
+    name: str, tmp_path: Path, record_property
+) -> None:
     """Valid files, every input that ever failed, and the first of one seed, the same each time."""
     folder = tmp_path / "place"
     folder.mkdir()
@@ -41,7 +43,9 @@ def test_some_inputs(name: str, tmp_path: Path, record_property) -> None:
 
 @pytest.mark.faults
 @pytest.mark.parametrize("name", TARGETS)
-def test_ten_minutes_of_inputs(name: str, tmp_path: Path, record_property) -> None:
+def test_decoder_survives_ten_minutes_of_random_inputs(
+    name: str, tmp_path: Path, record_property
+) -> None:
     """Ten minutes over all decoders, from a seed that is new; `FUZZ_SEED` repeats one."""
     folder = tmp_path / "place"
     folder.mkdir()
@@ -54,7 +58,7 @@ def test_ten_minutes_of_inputs(name: str, tmp_path: Path, record_property) -> No
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["log", "folder", "claude", "codex", "gemini"])
-def test_large_inputs(name: str, tmp_path: Path) -> None:
+def test_decoder_limits_time_and_memory_for_large_inputs(name: str, tmp_path: Path) -> None:
     """Forty kilobytes of one thing: in time, and within twenty times the size."""
     target = TARGETS[name]
     valid = next(path for path in target.kept if path.name.startswith("valid")).read_bytes()

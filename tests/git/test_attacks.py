@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from cortext.git import commit_conversation as git_module
-from cortext.git.commit_outcome import NotRecorded
+from cortext.git.commit_outcome import NotRecordedError
 from cortext.git.committed_files import has_committed
 from cortext.git.repository import find_repository
 from tests.git.plants import HOOKS, PLAIN, PROGRAMS, SIGNATURES, Plants
@@ -35,7 +35,7 @@ def plants(repository_space: Space, tmp_path: Path) -> Plants:
 
 @pytest.mark.parametrize("mode", ["auto", "stage"])
 @pytest.mark.parametrize("where", WHERE)
-def test_nothing_planted_runs(plants: Plants, where: str, mode: str) -> None:
+def test_record_runs_no_planted_program(plants: Plants, where: str, mode: str) -> None:
     """First commit, second commit, nothing to do, a deletion, all ignored."""
     space = plants.space
     space.record("auto", HEAD)
@@ -54,7 +54,7 @@ def test_nothing_planted_runs(plants: Plants, where: str, mode: str) -> None:
 
 
 @pytest.mark.parametrize("where", WHERE)
-def test_content_is_recorded_as_it_is(plants: Plants, where: str) -> None:
+def test_record_ignores_planted_filters_and_signing(plants: Plants, where: str) -> None:
     """A filter that is not required is passed over, and no signature is made."""
     plants.plant(where)
     space = plants.space
@@ -64,7 +64,7 @@ def test_content_is_recorded_as_it_is(plants: Plants, where: str) -> None:
 
 
 @pytest.mark.parametrize("where", WHERE)
-def test_plants_do_fire(plants: Plants, where: str) -> None:
+def test_plain_git_runs_planted_programs(plants: Plants, where: str) -> None:
     """The control: plain git runs them, so that the tests above could fail."""
     space = plants.space
     plants.plant(where)
@@ -88,7 +88,7 @@ def test_plants_do_fire(plants: Plants, where: str) -> None:
     assert {"textconv", "ssh"} <= plants.fired
 
 
-def test_every_key_by_which_git_names_a_program_is_planted() -> None:
+def test_plants_cover_every_git_setting_that_names_program() -> None:
     """By what this machine's git says that it knows; a later git may know more."""
     told = subprocess.run(["git", "help", "-c"], capture_output=True, text=True, check=True)
     keys = {key for key in told.stdout.split() if _NAMES_A_PROGRAM.search(key)} - _NAMES_NONE
@@ -104,7 +104,7 @@ def _ends(key: str) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("program", SIGNATURES)
-def test_no_signature_is_verified(plants: Plants, program: str) -> None:
+def test_record_verifies_no_signature(plants: Plants, program: str) -> None:
     """`git log` would, and runs what the repository names for it."""
     space = plants.space
     space.record("auto", HEAD)
@@ -123,7 +123,7 @@ def test_no_signature_is_verified(plants: Plants, program: str) -> None:
     [["check-ignore", "x"], ["check-attr", "filter", "x"], ["ls-files"],
      ["update-index", "--cacheinfo", "100644,{blob},x", "--add"]],
 )  # fmt: skip
-def test_plumbing_asks_the_monitor_too(plants: Plants, command: list[str]) -> None:
+def test_record_disables_fsmonitor_of_plumbing_commands(plants: Plants, command: list[str]) -> None:
     """Why it is switched off for each: what only reads an index runs `core.fsmonitor`."""
     space = plants.space
     blob = space.git("hash-object", "-w", "theirs.txt").strip()
@@ -138,7 +138,7 @@ def test_plumbing_asks_the_monitor_too(plants: Plants, command: list[str]) -> No
 
 
 @pytest.mark.parametrize("driver", ["x", "a=b", "a.b", "Ä", "", "-c", "x.clean"])
-def test_writing_an_index_runs_no_filter_of_other_files(plants: Plants, driver: str) -> None:
+def test_record_runs_no_filter_of_other_files(plants: Plants, driver: str) -> None:
     """An entry as young as the index is compared by content, and so filtered; not by us."""
     space = plants.space
     (space.root / ".git/info/attributes").write_text(f"* filter={driver}\n")
@@ -159,7 +159,7 @@ def test_writing_an_index_runs_no_filter_of_other_files(plants: Plants, driver: 
     assert plants.fired == {"clean"}
 
 
-def test_hooks_by_path(plants: Plants) -> None:
+def test_record_ignores_core_hooks_path(plants: Plants) -> None:
     """`core.hooksPath` of the repository does not count; plain git runs what is there."""
     plants.plant_hooks_path()
     assert plants.space.record().outcome == "committed"
@@ -176,14 +176,14 @@ def test_configured_hooks_are_disabled(repository_space: Space, name: str) -> No
     assert found.git.read("config", "--get", f"hook.{name}.enabled") == b"false\n"
 
 
-def test_porcelain_is_refused(repository_space: Space) -> None:
+def test_git_wrapper_refuses_porcelain_commands(repository_space: Space) -> None:
     """Such commands read settings that name programs, more with every version of git."""
     found = find_repository(shutil.which("git") or "", str(repository_space.root))
     with pytest.raises(ValueError, match="git log may run programs"):
         found.git.run("--literal-pathspecs", "log", "-1")
 
 
-def test_folder_that_looks_like_a_repository(plants: Plants) -> None:
+def test_record_refuses_folder_that_looks_like_bare_repository(plants: Plants) -> None:
     """The conversation's folder as a bare repository: refused; plain git believes it."""
     plants.plant_bare_repository()
     recorded = plants.space.record("commit")
@@ -194,16 +194,18 @@ def test_folder_that_looks_like_a_repository(plants: Plants) -> None:
     assert "fsmonitor" in plants.fired
 
 
-def test_missing_objects_are_not_fetched(plants: Plants, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_record_does_not_fetch_missing_objects(
+    plants: Plants, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A partial clone would fetch by a program that its remote names; plain git does."""
-    monkeypatch.setattr(git_module, "_PATIENCE", 0.0)
+    monkeypatch.setattr(git_module, "_RETRY_SECONDS", 0.0)
     space = plants.space
     head = space.record().commit
     plants.plant("config")
     plants.plant_missing_objects()
     space.write(HEAD, "second\n")
     assert space.record().outcome in ("busy", "failed")
-    with pytest.raises(NotRecorded):
+    with pytest.raises(NotRecordedError):
         has_committed(str(space.folder), [str(space.folder / HEAD)])
     assert plants.fired == set()
     assert space.git("rev-parse", "HEAD").strip() == head
@@ -211,7 +213,7 @@ def test_missing_objects_are_not_fetched(plants: Plants, monkeypatch: pytest.Mon
     assert "fetched" in plants.fired
 
 
-def test_environment_about_git_is_dropped(
+def test_record_ignores_git_environment_variables(
     plants: Plants, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """As inside a hook or a rebase of another repository."""
@@ -258,7 +260,7 @@ def test_environment_about_git_is_dropped(
     ["$(touch marks/x)", "`touch marks/x`", "; touch marks/x", "--amend", "-F/etc/passwd",
      "#comment", "%(trailers)", "a\n\nT: b", "\0", "\udcff", "x" * 10_000, "", "fixup! x"],
 )  # fmt: skip
-def test_title_is_text(plants: Plants, title: str) -> None:
+def test_hostile_title_is_plain_text_in_commit_subject(plants: Plants, title: str) -> None:
     """It is on one line after our own words, whatever it says; nothing of it runs."""
     space = plants.space
     assert space.record(title=title).outcome == "committed"
@@ -270,7 +272,7 @@ def test_title_is_text(plants: Plants, title: str) -> None:
 
 
 @pytest.mark.needs("strace", "to see every program that is run")
-def test_only_git_is_run(plants: Plants, tmp_path: Path) -> None:
+def test_record_starts_no_program_but_git(plants: Plants, tmp_path: Path) -> None:
     """Whatever else might be planted: no process of ours starts any program but git itself."""
     space = plants.space
     plants.plant("config")

@@ -9,7 +9,7 @@ from cortext.errors import CortextError
 from tests.git.space import HEAD, ID, MARKDOWN, MESSAGES, NAMES, PLACE, Space
 
 
-def test_commit_holds_the_conversation(repository_space: Space) -> None:
+def test_commit_holds_conversation_files_as_on_disk(repository_space: Space) -> None:
     """Markdown and session, as they are on disk; the work tree is clean after it."""
     recorded = repository_space.record()
     assert (recorded.outcome, recorded.note) == ("committed", "")
@@ -22,7 +22,7 @@ def test_commit_holds_the_conversation(repository_space: Space) -> None:
     assert repository_space.git("rev-parse", "--abbrev-ref", "HEAD") == "main\n"
 
 
-def test_message_says_what_was_saved(repository_space: Space) -> None:
+def test_commit_message_names_title_conversation_and_verb(repository_space: Space) -> None:
     """Subject, the conversation's id and the verb; the reflog tells too."""
     repository_space.record(verb="done")
     said = repository_space.git("log", "-1", "--format=%B").rstrip("\n")
@@ -34,7 +34,7 @@ def test_message_says_what_was_saved(repository_space: Space) -> None:
     )
 
 
-def test_session_only_change_is_a_session_update(repository_space: Space) -> None:
+def test_commit_of_session_only_change_has_session_update_subject(repository_space: Space) -> None:
     """When the markdown is as it was, the subject says so; when it is not, not."""
     repository_space.record()
     repository_space.write(HEAD, "second\n")
@@ -46,7 +46,7 @@ def test_session_only_change_is_a_session_update(repository_space: Space) -> Non
     assert repository_space.subject() == "Save session state: API design"
 
 
-def test_nothing_new_is_no_commit(repository_space: Space) -> None:
+def test_record_without_change_makes_no_commit(repository_space: Space) -> None:
     """A second stop without a change leaves HEAD where it is."""
     first = repository_space.record().commit
     again = repository_space.record()
@@ -54,7 +54,7 @@ def test_nothing_new_is_no_commit(repository_space: Space) -> None:
     assert repository_space.git("rev-parse", "HEAD").strip() == first
 
 
-def test_what_a_person_staged_and_changed_stays(repository_space: Space) -> None:
+def test_commit_keeps_staged_and_unstaged_changes_of_user(repository_space: Space) -> None:
     """Staged, half staged, removed, renamed and unstaged changes of other files are as before."""
     for name in ("half", "gone", "moved", "loose"):
         (repository_space.root / name).write_text("1\n")
@@ -78,7 +78,7 @@ def test_what_a_person_staged_and_changed_stays(repository_space: Space) -> None
     assert repository_space.git("diff", "--cached", "-p") == staged
 
 
-def test_other_files_of_the_folder_are_not_taken(repository_space: Space) -> None:
+def test_commit_excludes_other_files_of_conversation_folder(repository_space: Space) -> None:
     """Only what is named: no locks, no temp files."""
     for name in (".session/x.lock", ".session/.session.json.0123456789abcdef.tmp", "notes.txt"):
         repository_space.write(name, "x")
@@ -86,7 +86,7 @@ def test_other_files_of_the_folder_are_not_taken(repository_space: Space) -> Non
     assert repository_space.committed() == repository_space.paths
 
 
-def test_file_on_disk_wins_over_what_is_staged_of_it(repository_space: Space) -> None:
+def test_commit_takes_file_on_disk_over_staged_version(repository_space: Space) -> None:
     """As in `git commit FILE`."""
     repository_space.write(MARKDOWN, "staged\n")
     repository_space.git("add", f"{PLACE}/{MARKDOWN}")
@@ -96,14 +96,14 @@ def test_file_on_disk_wins_over_what_is_staged_of_it(repository_space: Space) ->
     assert repository_space.status() == ""
 
 
-def test_staged_before_and_unchanged_is_committed(repository_space: Space) -> None:
+def test_commit_includes_files_staged_before(repository_space: Space) -> None:
     """An index that is already right is not in the way."""
     repository_space.git("add", PLACE)
     assert repository_space.record().outcome == "committed"
     assert repository_space.status() == ""
 
 
-def test_deleted_files_are_recorded_as_deleted(repository_space: Space) -> None:
+def test_commit_records_deleted_files(repository_space: Space) -> None:
     """If git had them; what git never had and is not there is no matter."""
     repository_space.record()
     for name in (HEAD, MESSAGES):
@@ -116,7 +116,7 @@ def test_deleted_files_are_recorded_as_deleted(repository_space: Space) -> None:
     assert repository_space.status() == ""
 
 
-def test_whole_folder_deleted(repository_space: Space) -> None:
+def test_commit_of_deleted_folder_leaves_no_empty_tree(repository_space: Space) -> None:
     """No empty trees are left in the commit."""
     repository_space.record()
     for name in NAMES:
@@ -127,7 +127,7 @@ def test_whole_folder_deleted(repository_space: Space) -> None:
     assert repository_space.status() == ""
 
 
-def test_private_files_are_plain_files_in_git(repository_space: Space) -> None:
+def test_commit_records_private_files_with_mode_100644(repository_space: Space) -> None:
     """0600 on disk is 100644 in git, and status does not mind."""
     for name in NAMES:
         (repository_space.folder / name).chmod(0o600)
@@ -139,7 +139,7 @@ def test_private_files_are_plain_files_in_git(repository_space: Space) -> None:
     assert repository_space.status() == ""
 
 
-def test_ignored_files_are_left_out_and_named(repository_space: Space) -> None:
+def test_commit_leaves_out_and_names_ignored_files(repository_space: Space) -> None:
     """`.session/` in .gitignore: the markdown alone is committed."""
     (repository_space.root / ".gitignore").write_text(".session/\n")
     recorded = repository_space.record()
@@ -151,7 +151,9 @@ def test_ignored_files_are_left_out_and_named(repository_space: Space) -> None:
 
 
 @pytest.mark.parametrize("where", [".gitignore", ".git/info/exclude", "conversations/.gitignore"])
-def test_everything_ignored(repository_space: Space, where: str) -> None:
+def test_record_makes_no_commit_when_all_files_are_ignored(
+    repository_space: Space, where: str
+) -> None:
     """No commit, and a note; wherever git reads it from."""
     (repository_space.root / where).write_text("2026-*/\n")
     head = repository_space.git("rev-parse", "HEAD")
@@ -161,7 +163,7 @@ def test_everything_ignored(repository_space: Space, where: str) -> None:
     assert repository_space.git("rev-parse", "HEAD") == head
 
 
-def test_ignored_but_tracked_is_recorded(repository_space: Space) -> None:
+def test_commit_includes_ignored_file_while_git_tracks_file(repository_space: Space) -> None:
     """git goes on with what it tracks, and so do we; until it is taken out of git."""
     repository_space.record()
     (repository_space.root / ".gitignore").write_text(".session/\n")
@@ -175,7 +177,9 @@ def test_ignored_but_tracked_is_recorded(repository_space: Space) -> None:
 
 
 @pytest.mark.parametrize("flag", ["--assume-unchanged", "--skip-worktree"])
-def test_what_git_was_told_to_skip_is_left_out(repository_space: Space, flag: str) -> None:
+def test_commit_leaves_out_assume_unchanged_and_skip_worktree_files(
+    repository_space: Space, flag: str
+) -> None:
     """The person's word to git counts, present or not."""
     repository_space.record()
     repository_space.git("update-index", flag, f"{PLACE}/{HEAD}")
@@ -189,7 +193,7 @@ def test_what_git_was_told_to_skip_is_left_out(repository_space: Space, flag: st
     assert repository_space.content(HEAD) == f"{HEAD}, first\n"
 
 
-def test_stage_only_changes_the_index(repository_space: Space) -> None:
+def test_stage_mode_changes_only_index(repository_space: Space) -> None:
     """HEAD stays; a second time there is nothing to do; a file that is gone is staged as gone."""
     head = repository_space.git("rev-parse", "HEAD")
     recorded = repository_space.record("stage")
@@ -206,13 +210,13 @@ def test_stage_only_changes_the_index(repository_space: Space) -> None:
     assert HEAD not in repository_space.git("ls-files")
 
 
-def test_off_does_nothing(repository_space: Space) -> None:
+def test_off_mode_changes_nothing(repository_space: Space) -> None:
     """Not even a look."""
     assert repository_space.record("off").outcome == "off"
     assert repository_space.status() == "".join(f"?? {path}\n" for path in repository_space.paths)
 
 
-def test_auto_keeps_out_of_a_larger_repository(tmp_path: Path) -> None:
+def test_auto_mode_does_not_commit_into_larger_repository(tmp_path: Path) -> None:
     """A workspace below the top: nothing is committed, nothing is said; `commit` does it."""
     outer = Space(tmp_path / "outer", f"sub/work/{PLACE}").begin()
     inner = Space.__new__(Space)
@@ -226,7 +230,7 @@ def test_auto_keeps_out_of_a_larger_repository(tmp_path: Path) -> None:
     assert outer.status() == ""
 
 
-def test_no_repository(plain_space: Space) -> None:
+def test_record_without_repository_hints_git_init_only_in_commit_mode(plain_space: Space) -> None:
     """Quiet by itself; told to commit, it says what is missing."""
     assert plain_space.record()[:] == ("no-repository", "", [], [], "")
     recorded = plain_space.record("commit")
@@ -234,7 +238,9 @@ def test_no_repository(plain_space: Space) -> None:
     assert "git init" in recorded.note
 
 
-def test_no_git(repository_space: Space, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_record_without_git_notes_git_is_not_installed(
+    repository_space: Space, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """A repository without git to serve it is worth a note."""
     monkeypatch.setenv("PATH", str(tmp_path))
     recorded = repository_space.record()
@@ -242,7 +248,7 @@ def test_no_git(repository_space: Space, monkeypatch: pytest.MonkeyPatch, tmp_pa
     assert recorded.note == "not recorded in git: git is not installed"
 
 
-def test_unknown_mode(repository_space: Space) -> None:
+def test_unknown_mode_is_rejected_with_list_of_modes(repository_space: Space) -> None:
     """One sentence and the modes there are."""
     with pytest.raises(CortextError, match="sometimes") as caught:
         repository_space.record("sometimes")
@@ -250,14 +256,16 @@ def test_unknown_mode(repository_space: Space) -> None:
 
 
 @pytest.mark.parametrize("name", ["../other/x", "../../../theirs.txt", ".", ".session/.GIT/x"])
-def test_file_outside_of_the_folder(repository_space: Space, name: str) -> None:
+def test_record_rejects_file_outside_conversation_folder(
+    repository_space: Space, name: str
+) -> None:
     """What is not the conversation's is never recorded in its name."""
     with pytest.raises(CortextError, match="not a file of the conversation"):
         repository_space.record("commit", MARKDOWN, name)
     assert repository_space.subject() == "theirs"
 
 
-def test_what_is_not_allowed_is_not_stored(repository_space: Space) -> None:
+def test_record_stores_no_object_when_allow_refuses_file(repository_space: Space) -> None:
     """Each file is asked about by the very bytes that git would get; one no, and it has none."""
     asked: dict[str, bytes] = {}
 

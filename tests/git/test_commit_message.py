@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cortext.git.commit_message import message, subject, what_is_saved
+from cortext.git.commit_message import message, subject, subject_prefix
 from cortext.git.commit_outcome import one_line
 
 
@@ -24,7 +24,7 @@ from cortext.git.commit_outcome import one_line
         ("\x9b31m", "31m"),
     ],
 )
-def test_subject(title: str, shown: str) -> None:
+def test_commit_subject_shows_title_as_one_clean_line(title: str, shown: str) -> None:
     """What is saved, with the title as one clean line."""
     assert subject(title, "Save session state") == f"Save session state: {shown}"
 
@@ -37,20 +37,20 @@ def test_subject(title: str, shown: str) -> None:
         (["c/plan.md"], "Save conversation"),
     ],
 )
-def test_a_commit_says_what_is_in_it(paths: list[str], what: str) -> None:
+def test_commit_subject_names_kind_of_saved_files(paths: list[str], what: str) -> None:
     """The session alone, all of a conversation, or that without its session, which git ignores."""
-    assert what_is_saved(paths, "c/.session/") == what
+    assert subject_prefix(paths, "c/.session/") == what
 
 
 @pytest.mark.parametrize("title", ["", "\n", "\0", "\u202e", "\udcff"])
-def test_without_a_title_the_id_stands_for_it(title: str) -> None:
+def test_commit_subject_shows_id_when_title_is_empty(title: str) -> None:
     """A subject always says which conversation."""
     said = message(title, "001-x", "stop", "Save session state").decode()
     assert said.splitlines()[0] == "Save session state: 001-x"
 
 
 @given(st.text(), st.text(), st.text())
-def test_message_has_one_form(title: str, id: str, verb: str) -> None:
+def test_commit_message_has_fixed_form_for_any_text(title: str, id: str, verb: str) -> None:
     """Whatever is put in, it is UTF-8, four lines, and no line begins with anybody's text."""
     lines = message(title, id, verb, "session update").decode().split("\n")
     assert [line.partition(":")[0] for line in lines[1:]] == ["", "Conversation", "Saved by", ""]
@@ -59,7 +59,7 @@ def test_message_has_one_form(title: str, id: str, verb: str) -> None:
 
 
 @given(st.text())
-def test_one_line(text: str) -> None:
+def test_one_line_removes_control_and_format_characters(text: str) -> None:
     """Nothing in it controls, turns or hides."""
     kinds = {unicodedata.category(c) for c in one_line(text) if c not in "\u200c\u200d"}
     assert kinds & {"Cc", "Cf", "Cs", "Zl", "Zp"} == set()

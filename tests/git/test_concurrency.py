@@ -45,7 +45,7 @@ def _killed(space: Space, number: int, moment: str) -> int:
     return int(done.stdout)
 
 
-def test_commit_takes_few_processes(
+def test_commit_runs_expected_number_of_git_commands(
     repository_space: Space, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One more than the tests below know of would be one moment that they do not kill at."""
@@ -66,7 +66,9 @@ def test_commit_takes_few_processes(
 
 @pytest.mark.parametrize("moment", ["before", "started", "fed", "after"])
 @pytest.mark.parametrize("number", range(1, CALLS + 1))
-def test_killed_at_any_moment(repository_space: Space, number: int, moment: str) -> None:
+def test_killed_commit_is_whole_or_absent_and_next_commit_succeeds(
+    repository_space: Space, number: int, moment: str
+) -> None:
     """The commit is whole or absent; no lock; staged files stay; the next stop ends clean."""
     repository_space.record()
     for name in NAMES:
@@ -94,7 +96,7 @@ def test_killed_at_any_moment(repository_space: Space, number: int, moment: str)
     repository_space.git("fsck", "--strict", "--no-dangling")
 
 
-def test_killed_between_branch_and_index(repository_space: Space) -> None:
+def test_reset_heals_commit_killed_between_branch_and_index(repository_space: Space) -> None:
     """The one state that shows: staged changes back, in our files alone; reset heals it too."""
     _killed(repository_space, CALLS - 1, "after")
     assert repository_space.committed() == repository_space.paths
@@ -107,7 +109,7 @@ def test_killed_between_branch_and_index(repository_space: Space) -> None:
 
 
 @pytest.mark.parametrize("command", ["update-ref", "update-index", "hash-object", "mktree"])
-def test_interrupted_by_the_person(repository_space: Space, command: str) -> None:
+def test_interrupted_commit_leaves_no_lock(repository_space: Space, command: str) -> None:
     """Control-C while git runs: git ends and takes its locks with it; the next stop works."""
     done = subprocess.run(
         [sys.executable, "-c", INTERRUPTED, command, *_arguments(repository_space)],
@@ -120,7 +122,7 @@ def test_interrupted_by_the_person(repository_space: Space, command: str) -> Non
     assert repository_space.status() == ""
 
 
-def test_eight_stops_at_once(repository_space: Space) -> None:
+def test_concurrent_commits_hold_only_their_own_conversation(repository_space: Space) -> None:
     """Eight conversations of one workspace: eight commits, each with its own files."""
     spaces = [
         Space(repository_space.root, f"conversations/2026-02-0{n}/001-x") for n in range(1, 9)
@@ -146,7 +148,7 @@ def test_eight_stops_at_once(repository_space: Space) -> None:
     assert repository_space.locks == []
 
 
-def test_same_conversation_stopped_twice_at_once(repository_space: Space) -> None:
+def test_concurrent_commits_of_same_conversation_make_one_commit(repository_space: Space) -> None:
     """One commits, the other has nothing left to do."""
     children = [
         subprocess.Popen(
@@ -165,7 +167,7 @@ def test_same_conversation_stopped_twice_at_once(repository_space: Space) -> Non
     assert repository_space.status() == ""
 
 
-def test_a_person_who_stages_meanwhile(repository_space: Space) -> None:
+def test_commit_keeps_files_that_user_stages_concurrently(repository_space: Space) -> None:
     """Plain `git add` beside our stops: all that was staged is, and none of it is committed."""
     loop = "for n in 1 2 3 4 5 6 7 8; do echo $n > f$n; until git add f$n; do :; done; done"
     with subprocess.Popen(

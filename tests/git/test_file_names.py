@@ -13,7 +13,7 @@ from tests.git.space import ID, MARKDOWN, PLACE, Space
      " space ", "*?[x]", "日本語 é", "é", b"\xff\xfe.md".decode("utf-8", "surrogateescape"),
      "$(touch x)", "HEAD", "@{-1}", "a" * 250, "x~1^2", "#x", "!x"],
 )  # fmt: skip
-def test_any_file_name(repository_space: Space, name: str) -> None:
+def test_commit_accepts_any_file_name(repository_space: Space, name: str) -> None:
     """A name is a name: never an option, a pattern, a revision or a command."""
     repository_space.write(name, "content")
     recorded = repository_space.record("auto", name)
@@ -24,14 +24,14 @@ def test_any_file_name(repository_space: Space, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["-x", ":(top)y", "日本語 é", '"q"', "a b", "\udcff"])
-def test_any_folder_name(tmp_path: Path, name: str) -> None:
+def test_commit_accepts_any_folder_name(tmp_path: Path, name: str) -> None:
     """The same for folders, above the repository and in it."""
     space = Space(tmp_path / name / "work", f"{name}/{ID}").begin()
     assert space.record().paths == space.committed() == space.paths
     assert space.status() == ""
 
 
-def test_line_breaks_in_folder_names_are_refused(tmp_path: Path) -> None:
+def test_commit_refuses_folder_name_with_line_break(tmp_path: Path) -> None:
     """They cannot be told to git in every place, so they are told to the person."""
     inside = Space(tmp_path / "work", f"a\nb/{ID}").begin().record()
     above = Space(tmp_path / "c\nd").begin().record()
@@ -41,7 +41,7 @@ def test_line_breaks_in_folder_names_are_refused(tmp_path: Path) -> None:
         assert "\n" not in recorded.note
 
 
-def test_ignored_names_are_ignored_by_name(repository_space: Space) -> None:
+def test_ignored_file_with_pathspec_magic_is_matched_by_name(repository_space: Space) -> None:
     """Pathspec magic in a file's name does not reach the question what is ignored."""
     (repository_space.root / ".gitignore").write_text("*.log\n")
     repository_space.write(":(top)x.log", "x")

@@ -10,7 +10,7 @@ from cortext.git import repository, run_git
 from tests.git.space import Space
 
 
-def test_broken_repositories(repository_space: Space) -> None:
+def test_record_reports_broken_repository_in_one_sentence(repository_space: Space) -> None:
     """Whatever git cannot read becomes one sentence in its words."""
     config = repository_space.root / ".git/config"
     kept = config.read_text()
@@ -26,9 +26,11 @@ def test_broken_repositories(repository_space: Space) -> None:
 
 
 @pytest.mark.parametrize("kind", ["commit", "tree", "branch"])
-def test_damaged_head(repository_space: Space, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+def test_record_makes_no_commit_on_damaged_head(
+    repository_space: Space, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
     """What HEAD had is never replaced by a commit that lacks it."""
-    monkeypatch.setattr(git_module, "_PATIENCE", 0.0)
+    monkeypatch.setattr(git_module, "_RETRY_SECONDS", 0.0)
     branch = repository_space.root / ".git/refs/heads/main"
     before = branch.read_text()
     if kind == "branch":
@@ -42,7 +44,9 @@ def test_damaged_head(repository_space: Space, monkeypatch: pytest.MonkeyPatch, 
     assert branch.read_text() == before
 
 
-def test_read_only_object_store(repository_space: Space, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_record_reports_unwritable_object_store(
+    repository_space: Space, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A file where a folder of objects should be stands for any disk that says no."""
     objects = repository_space.root / ".git/objects"
     for name in [f"{number:02x}" for number in range(256)]:
@@ -54,7 +58,9 @@ def test_read_only_object_store(repository_space: Space, monkeypatch: pytest.Mon
     assert repository_space.subject() == "theirs"
 
 
-def test_git_that_hangs_is_ended(repository_space: Space, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_record_kills_git_that_hangs(
+    repository_space: Space, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A pipe in the place of a file that git reads; no process and no lock is left."""
     monkeypatch.setattr(run_git, "TIMEOUT", 0.3)
     os.mkfifo(repository_space.root / "pipe")
@@ -69,14 +75,14 @@ def test_git_that_hangs_is_ended(repository_space: Space, monkeypatch: pytest.Mo
     monkeypatch.setattr(run_git, "_communicate", note_pid)
     recorded = repository_space.record()
     assert recorded.outcome == "failed"
-    assert "check-ignore failed: it took longer than 0.3 s" in recorded.note
+    assert "check-ignore failed: no result within 0.3 s" in recorded.note
     for pid in started:
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)
     assert repository_space.locks == []
 
 
-def test_git_is_found_only_by_absolute_paths(
+def test_record_ignores_git_found_by_relative_path(
     repository_space: Space, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A program called git in a workspace is not git, also with `.` on the PATH."""
@@ -91,7 +97,7 @@ def test_git_is_found_only_by_absolute_paths(
     assert repository_space.record().outcome == "no-git"
 
 
-def test_looking_for_a_repository_runs_no_git(plain_space: Space) -> None:
+def test_has_git_above_finds_repository_without_running_git(plain_space: Space) -> None:
     """Where auto has nothing to do, it starts nothing."""
     assert not repository.has_git_above(str(plain_space.root))
     plain_space.init()

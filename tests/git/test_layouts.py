@@ -10,7 +10,7 @@ import pytest
 from tests.git.space import HEAD, MARKDOWN, NAMES, PLACE, Space
 
 
-def test_empty_repository(plain_space: Space) -> None:
+def test_record_makes_first_commit_of_empty_repository(plain_space: Space) -> None:
     """The first commit of all, on the branch that HEAD names; what is staged stays staged."""
     plain_space.init()
     (plain_space.root / "theirs.txt").write_text("x")
@@ -22,7 +22,7 @@ def test_empty_repository(plain_space: Space) -> None:
 
 
 @pytest.mark.parametrize("branch", ["topic/x", "日本語", "-x.y"])
-def test_any_branch(repository_space: Space, branch: str) -> None:
+def test_commit_moves_only_checked_out_branch(repository_space: Space, branch: str) -> None:
     """The branch that is checked out moves, and no other."""
     repository_space.git("update-ref", f"refs/heads/{branch}", "HEAD")
     repository_space.git("symbolic-ref", "HEAD", f"refs/heads/{branch}")
@@ -31,18 +31,20 @@ def test_any_branch(repository_space: Space, branch: str) -> None:
     assert repository_space.git("log", "-1", "--format=%s", "main") == "theirs\n"
 
 
-def test_detached_head(repository_space: Space) -> None:
+def test_commit_on_detached_head_is_noted(repository_space: Space) -> None:
     """It is committed, and said that no branch has it."""
     repository_space.git("checkout", "-q", "--detach")
     recorded = repository_space.record()
     assert recorded.outcome == "committed"
-    assert recorded.note == "HEAD is detached, so no branch has this commit"
+    assert recorded.note == "HEAD is detached, so no branch contains this commit"
     assert repository_space.git("rev-parse", "HEAD").strip() == recorded.commit
     assert repository_space.git("log", "-1", "--format=%s", "main") == "theirs\n"
     assert repository_space.record().note == ""
 
 
-def test_linked_worktree(repository_space: Space, tmp_path: Path) -> None:
+def test_commit_in_linked_worktree_leaves_main_worktree_unchanged(
+    repository_space: Space, tmp_path: Path
+) -> None:
     """It has a branch and an index of its own; the main one's are not touched."""
     (repository_space.root / "theirs.txt").write_text("staged in main\n")
     repository_space.git("add", "theirs.txt")
@@ -55,7 +57,9 @@ def test_linked_worktree(repository_space: Space, tmp_path: Path) -> None:
     assert repository_space.subject() == "theirs"
 
 
-def test_moved_worktree_is_refused(repository_space: Space, tmp_path: Path) -> None:
+def test_commit_in_moved_worktree_is_refused_with_repair_hint(
+    repository_space: Space, tmp_path: Path
+) -> None:
     """Its repository has it elsewhere; git can repair that."""
     repository_space.git("worktree", "add", "-q", str(tmp_path / "side"))
     (tmp_path / "side").rename(tmp_path / "moved")
@@ -67,7 +71,7 @@ def test_moved_worktree_is_refused(repository_space: Space, tmp_path: Path) -> N
     assert side.record().outcome == "committed"
 
 
-def test_submodule(repository_space: Space, tmp_path: Path) -> None:
+def test_commit_in_submodule_workspace_succeeds(repository_space: Space, tmp_path: Path) -> None:
     """A workspace that is a submodule is the top of its own repository."""
     repository_space.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add",
               str(repository_space.root), "sub", at=_repository(tmp_path / "outer"))  # fmt: skip
@@ -76,7 +80,7 @@ def test_submodule(repository_space: Space, tmp_path: Path) -> None:
     assert (sub.committed(), sub.status()) == (sub.paths, "")
 
 
-def test_conversations_in_a_repository_of_their_own(repository_space: Space) -> None:
+def test_commit_mode_uses_nested_repository_of_conversations(repository_space: Space) -> None:
     """They belong to that one: auto leaves it alone, `commit` commits there."""
     _repository(repository_space.root / "conversations")
     assert repository_space.record().outcome == "not-root"
@@ -86,7 +90,7 @@ def test_conversations_in_a_repository_of_their_own(repository_space: Space) -> 
     assert inner.startswith("Save session state")
 
 
-def test_repository_inside_the_folder_keeps_its_files(repository_space: Space) -> None:
+def test_commit_leaves_out_files_of_nested_clone(repository_space: Space) -> None:
     """A clone that an agent made there: what is in it, however deep, is left out and named."""
     _repository(repository_space.folder / "clone")
     (repository_space.folder / "clone/src").mkdir()
@@ -96,7 +100,7 @@ def test_repository_inside_the_folder_keeps_its_files(repository_space: Space) -
     assert recorded.note.endswith(": clone/src/x.py")
 
 
-def test_gitlink_in_the_way_is_refused(repository_space: Space) -> None:
+def test_commit_does_not_replace_gitlink(repository_space: Space) -> None:
     """What the last commit has as a submodule is not replaced by files."""
     head = repository_space.git("rev-parse", "HEAD").strip()
     repository_space.git("update-index", "--add", "--cacheinfo", f"160000,{head},conversations")
@@ -112,7 +116,7 @@ def test_gitlink_in_the_way_is_refused(repository_space: Space) -> None:
 
 
 @pytest.mark.parametrize("path", ["conversations", f"{PLACE}/{MARKDOWN}/below"])
-def test_file_and_folder_in_each_others_place_are_refused(
+def test_commit_refuses_file_and_folder_in_place_of_each_other(
     repository_space: Space, path: str
 ) -> None:
     """Recording would take other files out of git."""
@@ -124,17 +128,21 @@ def test_file_and_folder_in_each_others_place_are_refused(
     assert path in repository_space.git("ls-files")
 
 
-def test_bare_repository(repository_space: Space, tmp_path: Path) -> None:
+def test_record_finds_no_repository_in_bare_repository(
+    repository_space: Space, tmp_path: Path
+) -> None:
     """A conversation inside one, or inside the git folder itself, has no work tree."""
     repository_space.git("init", "-q", "--bare", str(tmp_path / "bare.git"))
     assert Space(tmp_path / "bare.git").record("commit").outcome == "no-repository"
     repository_space.git("config", "core.bare", "true")
     recorded = repository_space.record()
     assert recorded.outcome == "no-repository"
-    assert repository_space.record("commit").note.endswith("is in a bare repository, without files")
+    assert repository_space.record("commit").note.endswith(
+        "is in a bare repository, which has no work tree"
+    )
 
 
-def test_separate_git_dir(plain_space: Space, tmp_path: Path) -> None:
+def test_commit_succeeds_with_separate_git_dir(plain_space: Space, tmp_path: Path) -> None:
     """A repository that was set apart on purpose."""
     plain_space.init("--separate-git-dir", str(tmp_path / "apart"))
     assert plain_space.record().outcome == "committed"
@@ -142,7 +150,7 @@ def test_separate_git_dir(plain_space: Space, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("how", ["file", "link"])
-def test_git_that_leads_to_another_repository_is_refused(
+def test_commit_refuses_dot_git_of_another_repository(
     plain_space: Space, tmp_path: Path, how: str
 ) -> None:
     """A `.git` in an unpacked archive must not commit into a repository of the person's."""
@@ -157,7 +165,7 @@ def test_git_that_leads_to_another_repository_is_refused(
     assert not (other / ".git/index").exists()
 
 
-def test_git_that_leads_to_anothers_worktree_is_refused(
+def test_commit_refuses_dot_git_of_another_worktree(
     repository_space: Space, tmp_path: Path
 ) -> None:
     """The same by way of a linked work tree's folder."""
@@ -169,7 +177,9 @@ def test_git_that_leads_to_anothers_worktree_is_refused(
 
 
 @pytest.mark.parametrize("mode", ["auto", "commit"])
-def test_work_tree_elsewhere_is_refused(repository_space: Space, tmp_path: Path, mode: str) -> None:
+def test_commit_refuses_core_worktree_of_other_folder(
+    repository_space: Space, tmp_path: Path, mode: str
+) -> None:
     """`core.worktree` points to a folder that the conversation is not in."""
     (tmp_path / "elsewhere").mkdir()
     repository_space.git("config", "core.worktree", str(tmp_path / "elsewhere"))
@@ -183,7 +193,7 @@ def test_work_tree_elsewhere_is_refused(repository_space: Space, tmp_path: Path,
     assert repository_space.subject() == "theirs"
 
 
-def test_symlinked_root(repository_space: Space, tmp_path: Path) -> None:
+def test_commit_succeeds_in_symlinked_workspace(repository_space: Space, tmp_path: Path) -> None:
     """The workspace is reached by a link."""
     (tmp_path / "link").symlink_to(repository_space.root)
     linked = Space.__new__(Space)
@@ -193,7 +203,9 @@ def test_symlinked_root(repository_space: Space, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("link", [HEAD, ".session"])
-def test_links_are_never_followed(repository_space: Space, tmp_path: Path, link: str) -> None:
+def test_commit_follows_no_link_in_conversation_folder(
+    repository_space: Space, tmp_path: Path, link: str
+) -> None:
     """A link in the place of a file or folder: left out, named, its target's text in no object."""
     target = tmp_path / "secret"
     if link == HEAD:
@@ -212,7 +224,7 @@ def test_links_are_never_followed(repository_space: Space, tmp_path: Path, link:
     )
 
 
-def test_pipe_in_the_place_of_a_file(repository_space: Space) -> None:
+def test_commit_refuses_pipe_in_place_of_file(repository_space: Space) -> None:
     """Nothing waits for a writer that never comes."""
     (repository_space.folder / HEAD).unlink()
     os.mkfifo(repository_space.folder / HEAD)
@@ -221,7 +233,7 @@ def test_pipe_in_the_place_of_a_file(repository_space: Space) -> None:
     assert HEAD in recorded.note
 
 
-def test_sha256_repository(plain_space: Space) -> None:
+def test_commit_succeeds_in_sha256_repository(plain_space: Space) -> None:
     """Ids are longer; commits, deletions alone and staging work."""
     plain_space.init("--object-format=sha256")
     assert len(plain_space.record().commit) == 64
@@ -231,7 +243,7 @@ def test_sha256_repository(plain_space: Space) -> None:
     plain_space.git("fsck", "--strict")
 
 
-def test_split_index(repository_space: Space) -> None:
+def test_commit_keeps_split_index(repository_space: Space) -> None:
     """An index in two files stays one."""
     repository_space.git("config", "core.splitIndex", "true")
     repository_space.git("update-index", "--split-index")
@@ -243,7 +255,9 @@ def test_split_index(repository_space: Space) -> None:
 
 
 @pytest.mark.parametrize("sparse_index", ["--sparse-index", "--no-sparse-index"])
-def test_sparse_checkout(repository_space: Space, sparse_index: str) -> None:
+def test_commit_in_sparse_checkout_keeps_files_outside_cone(
+    repository_space: Space, sparse_index: str
+) -> None:
     """Files outside the cone are not deleted; files of ours outside the cone are recorded."""
     for folder in ("in", "out"):
         (repository_space.root / folder).mkdir()
@@ -265,7 +279,7 @@ def test_sparse_checkout(repository_space: Space, sparse_index: str) -> None:
     )
 
 
-def test_folder_that_is_the_top(repository_space: Space) -> None:
+def test_commit_accepts_workspace_root_as_conversation_folder(repository_space: Space) -> None:
     """A conversation may be the workspace's own folder."""
     top = Space(repository_space.root, ".")
     recorded = top.record()
@@ -273,7 +287,7 @@ def test_folder_that_is_the_top(repository_space: Space) -> None:
     assert top.status() == "".join(f"?? {path}\n" for path in repository_space.paths)
 
 
-def test_replaced_objects_are_seen_as_they_are(repository_space: Space) -> None:
+def test_commit_ignores_replaced_objects(repository_space: Space) -> None:
     """A tree that `git replace` shows differently does not end up in the commit."""
     real = repository_space.git("rev-parse", "HEAD^{tree}").strip()
     empty = repository_space.git("mktree").strip()

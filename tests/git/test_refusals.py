@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cortext.git import commit_conversation as git_module
-from cortext.git import staging
+from cortext.git import git_index
 from tests.git.space import HEAD, MARKDOWN, PLACE, Space
 
 
@@ -34,7 +34,7 @@ def _diverge(space: Space) -> None:
         (["bisect", "start"], "a bisection"),
     ],
 )
-def test_in_the_middle_of_something(
+def test_record_is_refused_during_merge_rebase_or_bisect(
     repository_space: Space, command: list[str], what: str, mode: str
 ) -> None:
     """A merge, rebase and the like are finished first; after that the same stop commits."""
@@ -53,7 +53,7 @@ def test_in_the_middle_of_something(
     assert repository_space.record().outcome == "committed"
 
 
-def test_abort_of_a_merge_leaves_the_files(repository_space: Space) -> None:
+def test_merge_abort_after_refused_record_keeps_conversation_files(repository_space: Space) -> None:
     """Had we staged them, `git merge --abort` would have deleted them."""
     _diverge(repository_space)
     repository_space.git("merge", "side", check=False)
@@ -62,7 +62,7 @@ def test_abort_of_a_merge_leaves_the_files(repository_space: Space) -> None:
     assert (repository_space.folder / MARKDOWN).read_text() == f"{MARKDOWN}, first\n"
 
 
-def test_conflict_in_a_file_of_ours(repository_space: Space) -> None:
+def test_record_refuses_conversation_file_with_conflict(repository_space: Space) -> None:
     """Without a merge in progress too, as after `git stash pop`."""
     repository_space.record()
     repository_space.write(HEAD, "stashed\n")
@@ -75,7 +75,7 @@ def test_conflict_in_a_file_of_ours(repository_space: Space) -> None:
     assert f"{PLACE}/{HEAD} has a conflict" in recorded.note
 
 
-def test_conflict_elsewhere_does_not_matter(repository_space: Space) -> None:
+def test_commit_keeps_conflict_in_other_file_unresolved(repository_space: Space) -> None:
     """Somebody's unresolved file stays unresolved."""
     (repository_space.root / "theirs.txt").write_text("stashed\n")
     repository_space.git("stash", "-q")
@@ -88,9 +88,11 @@ def test_conflict_elsewhere_does_not_matter(repository_space: Space) -> None:
     assert before.count("theirs.txt") == 3
 
 
-def test_locked_index(repository_space: Space, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_record_reports_locked_index_and_keeps_lock(
+    repository_space: Space, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """After a short wait, busy, with the file to look at; the lock is not ours to remove."""
-    monkeypatch.setattr(staging, "WAIT", 0.05)
+    monkeypatch.setattr(git_index, "WAIT", 0.05)
     lock = repository_space.root / ".git/index.lock"
     lock.touch()
     recorded = repository_space.record()
@@ -100,11 +102,11 @@ def test_locked_index(repository_space: Space, monkeypatch: pytest.MonkeyPatch) 
     assert repository_space.subject() == "theirs"
 
 
-def test_lock_that_goes_away_is_waited_for(
+def test_record_waits_for_index_lock_to_go_away(
     repository_space: Space, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another git at work for a moment is no obstacle."""
-    monkeypatch.setattr(staging, "WAIT", 60)
+    monkeypatch.setattr(git_index, "WAIT", 60)
     lock = repository_space.root / ".git/index.lock"
     lock.touch()
     looked = threading.Event()
@@ -115,7 +117,7 @@ def test_lock_that_goes_away_is_waited_for(
             looked.set()
         return exists(path)
 
-    monkeypatch.setattr(staging.os.path, "lexists", look)
+    monkeypatch.setattr(git_index.os.path, "lexists", look)
     thread = threading.Thread(target=lambda: looked.wait(30) and lock.unlink())
     thread.start()
     recorded = repository_space.record()
@@ -123,11 +125,11 @@ def test_lock_that_goes_away_is_waited_for(
     assert recorded.outcome == "committed"
 
 
-def test_index_that_is_locked_after_the_commit(
+def test_commit_stands_when_index_is_locked_afterwards(
     repository_space: Space, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The commit stands; the note has the command that brings the index in step."""
-    monkeypatch.setattr(staging, "WAIT", 0.05)
+    monkeypatch.setattr(git_index, "WAIT", 0.05)
     lock = repository_space.root / ".git/index.lock"
     move = git_module._move_head
 
@@ -140,13 +142,13 @@ def test_index_that_is_locked_after_the_commit(
     assert recorded.outcome == "committed"
     assert repository_space.git("rev-parse", "HEAD").strip() == recorded.commit
     lock.unlink()
-    command = recorded.note.partition("; then: ")[2]
+    command = recorded.note.partition("; then run `")[2].rstrip("`")
     assert command == f"git reset -q -- {repository_space.folder}"
     subprocess.run(command.split(), cwd=repository_space.root, check=True)
     assert repository_space.status() == ""
 
 
-def test_locked_branch(repository_space: Space) -> None:
+def test_record_reports_locked_branch_and_leaves_index_unchanged(repository_space: Space) -> None:
     """Another git about to move the branch; the index is as it was."""
     (repository_space.root / ".git/refs/heads/main.lock").touch()
     recorded = repository_space.record()
@@ -155,7 +157,7 @@ def test_locked_branch(repository_space: Space) -> None:
     assert repository_space.status() == "".join(f"?? {path}\n" for path in repository_space.paths)
 
 
-def test_branch_that_moves_meanwhile(
+def test_commit_keeps_concurrent_commit_on_branch(
     repository_space: Space, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Somebody commits between our look and our commit: both commits are there."""
@@ -173,11 +175,11 @@ def test_branch_that_moves_meanwhile(
     assert said == ["Save session state: API design", "meanwhile", "theirs"]
 
 
-def test_head_that_never_holds_still(
+def test_record_gives_up_when_head_keeps_moving(
     repository_space: Space, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """There is an end to trying again."""
-    monkeypatch.setattr(git_module, "_PATIENCE", 0.0)
+    monkeypatch.setattr(git_module, "_RETRY_SECONDS", 0.0)
     move = git_module._move_head
 
     def move_late(*args: object) -> None:
@@ -194,7 +196,7 @@ def test_head_that_never_holds_still(
     ["[user]\nuseConfigOnly = true\n", "[user]\nname =\nemail = a@b\n",
      "[user]\nname = ,.\nemail = a@b\n", "[user]\nname = A\nuseConfigOnly = true\n"],
 )  # fmt: skip
-def test_identity_missing(
+def test_record_hints_git_config_when_identity_is_missing(
     repository_space: Space, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, config: str
 ) -> None:
     """git does not know who commits: what to type is in the note; nothing is staged."""
@@ -209,7 +211,7 @@ def test_identity_missing(
     assert repository_space.status() == "".join(f"?? {path}\n" for path in repository_space.paths)
 
 
-def test_identity_inside_gemini(
+def test_commit_inside_gemini_uses_identity_of_user(
     repository_space: Space, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Gemini CLI hides a person's configuration from git; their commit has their name."""
@@ -226,7 +228,7 @@ def test_identity_inside_gemini(
     assert repository_space.git("log", "-1", "--format=%an") == "Ada\n"
 
 
-def test_identity_of_the_repository(
+def test_commit_uses_identity_of_repository(
     repository_space: Space, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Who commits is who git says, here by the repository's own configuration."""
@@ -242,7 +244,7 @@ def test_identity_of_the_repository(
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="kernel: only root can give files away")
-def test_repository_of_another_user(
+def test_record_hints_safe_directory_for_repository_of_another_user(
     repository_space: Space, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """git's own protection is kept, and the way out of it named."""
@@ -258,7 +260,7 @@ def test_repository_of_another_user(
 
 
 @pytest.mark.parametrize("required", ["true", "1", "yes please"])
-def test_filter_that_must_run(repository_space: Space, required: str) -> None:
+def test_record_refuses_file_with_required_filter(repository_space: Space, required: str) -> None:
     """git-crypt and its like: without them the text would be public; so nothing is recorded."""
     (repository_space.root / ".gitattributes").write_text("*.jsonl filter=crypt\n")
     repository_space.git("config", "filter.crypt.clean", "false")
@@ -270,7 +272,7 @@ def test_filter_that_must_run(repository_space: Space, required: str) -> None:
     assert len(objects.splitlines()) == 3
 
 
-def test_filter_that_must_run_elsewhere(repository_space: Space) -> None:
+def test_commit_ignores_required_filter_of_other_files(repository_space: Space) -> None:
     """What is required for other files, or not required, is no obstacle."""
     (repository_space.root / ".gitattributes").write_text(
         "*.png filter=lfs\n*.md filter=optional\n"

@@ -12,7 +12,7 @@ from tests.git.space import MESSAGES, PLACE, Space
 
 
 @pytest.mark.parametrize("code", [errno.EMFILE, errno.EIO, errno.EACCES])
-def test_a_file_that_cannot_be_opened_is_told_as_it_is(
+def test_record_names_unreadable_file_and_makes_no_commit(
     repository_space: Space, monkeypatch: pytest.MonkeyPatch, code: int
 ) -> None:
     """Neither for a link nor for gone: git has all of a conversation, or the person knows why."""
@@ -32,7 +32,7 @@ def test_a_file_that_cannot_be_opened_is_told_as_it_is(
     assert repository_space.record().outcome == "committed"
 
 
-def test_no_room_for_a_temporary_file(
+def test_record_reports_full_disk_for_temporary_file(
     repository_space: Space, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is an outcome like any other, and not an error that ends the command."""

@@ -32,12 +32,14 @@ def listed(result: types.CallToolResult) -> list[str]:
         ("", ""),
     ],
 )
-def test_the_folder_of_an_address(uri: str, folder: str) -> None:
+def test_folder_of_accepts_only_local_file_uris(uri: str, folder: str) -> None:
     """Of this machine, or none."""
     assert folder_of(uri) == folder
 
 
-def test_roots_that_change_are_followed(workspace: Path, tmp_path: Path, elsewhere: str) -> None:
+def test_server_follows_changed_client_roots(
+    workspace: Path, tmp_path: Path, elsewhere: str
+) -> None:
     """At the next call, with the notification and without."""
     now = [workspace]
 
@@ -58,7 +60,7 @@ def test_roots_that_change_are_followed(workspace: Path, tmp_path: Path, elsewhe
     assert ask(work, mode="legacy", list_roots_callback=roots) == [here, [elsewhere], here]
 
 
-def test_roots_come_before_the_tool_and_the_tool_before_the_folder(
+def test_client_roots_win_over_tool_folder_over_working_folder(
     workspace: Path, tmp_path: Path, elsewhere: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A root that is nowhere, or no folder of this machine, says nothing."""
@@ -83,11 +85,11 @@ def test_roots_come_before_the_tool_and_the_tool_before_the_folder(
     assert ask(work, **options) == [elsewhere]
 
 
-def test_a_client_that_does_not_say_its_roots_is_asked_once(
+def test_client_that_never_answers_roots_is_asked_once(
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Until it says that they changed."""
-    monkeypatch.setattr("cortext.mcp.client_roots._PATIENCE", 0.2)
+    monkeypatch.setattr("cortext.mcp.client_roots._TIMEOUT", 0.2)
     asked = 0
 
     async def roots(context: Any) -> types.ListRootsResult:

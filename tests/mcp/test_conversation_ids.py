@@ -11,7 +11,7 @@ from tests.command import begin, folder_of, ok
 from tests.mcp.mcp_client import call, facts, text
 
 
-def test_what_was_saved_outside_a_workspace_is_found(
+def test_conversation_saved_outside_workspace_is_listed_and_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By the id that is answered, by a list and by a search in the same folder."""
@@ -28,7 +28,7 @@ def test_what_was_saved_outside_a_workspace_is_found(
     assert "| Kafka it is." in text(call("get_conversation", id=saved["id"]))
 
 
-def test_copies_of_a_workspace(workspace: Path, tmp_path: Path) -> None:
+def test_conversations_with_same_id_get_distinct_ids(workspace: Path, tmp_path: Path) -> None:
     """One hit each; an id that two have which differ is answered as one that every tool takes."""
     copy = tmp_path / "copy of here"
     shutil.copytree(workspace, copy)

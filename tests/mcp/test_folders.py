@@ -14,7 +14,7 @@ from tests.faults.mounts import read_only
 from tests.mcp.mcp_client import ask, ask_process, call, facts, refused, text
 
 
-def test_nothing_of_another_workspace_is_found_unless_asked_for(elsewhere: str) -> None:
+def test_tools_find_other_workspaces_only_with_all(elsewhere: str) -> None:
     """Not by search, list, context, decisions, nor by its id; with `all` by each of them."""
     assert facts(call("search_workspace", query="quokka"))["hits"] == []
     assert facts(call("get_context", topic="quokka cursors"))["conversations"] != []
@@ -26,7 +26,7 @@ def test_nothing_of_another_workspace_is_found_unless_asked_for(elsewhere: str) 
         assert elsewhere not in text(call(name, **given))
     error = refused(call("get_conversation", id=elsewhere))
     assert error.startswith(f"session not found: {elsewhere}\nhint: ")
-    assert "`all: true` looks outside this workspace" in error
+    assert "`all: true` also searches outside this workspace" in error
     assert refused(call("resume_conversation", id=elsewhere)).startswith("session not found")
     assert refused(call("save_conversation", id=elsewhere, summary="x")).startswith("session not")
 
@@ -36,7 +36,7 @@ def test_nothing_of_another_workspace_is_found_unless_asked_for(elsewhere: str) 
     assert "| They are." in text(call("get_conversation", id=elsewhere, all_=True))
 
 
-def test_a_resource_of_another_workspace_is_not_read(elsewhere: str) -> None:
+def test_read_resource_refuses_conversation_of_another_workspace(elsewhere: str) -> None:
     async def work(client: Client) -> str:
         with pytest.raises(MCPError) as caught:
             await client.read_resource(f"cortext://conversation/{elsewhere}")
@@ -45,7 +45,7 @@ def test_a_resource_of_another_workspace_is_not_read(elsewhere: str) -> None:
     assert ask(work).startswith(f"session not found: {elsewhere}\nhint: ")
 
 
-def test_the_folder_is_the_one_that_the_client_names(workspace: Path, tmp_path: Path) -> None:
+def test_server_uses_workspace_of_client_roots(workspace: Path, tmp_path: Path) -> None:
     """A server that was started anywhere serves the workspace of its client's roots."""
 
     async def roots(context: Any) -> types.ListRootsResult:
@@ -63,7 +63,7 @@ def test_the_folder_is_the_one_that_the_client_names(workspace: Path, tmp_path: 
     assert facts(ask_process(work, away, mode="legacy"))["total"] == 0
 
 
-def test_the_folder_is_the_one_that_the_tool_says(
+def test_server_uses_workspace_of_claude_project_dir(
     workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -73,7 +73,7 @@ def test_the_folder_is_the_one_that_the_tool_says(
 
 
 @pytest.mark.parametrize("where", ["/", "home"])
-def test_a_server_that_is_started_above_everything_sees_nothing_of_it(
+def test_server_started_above_workspaces_finds_nothing_without_all(
     workspace: Path, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
     """Some clients start their servers in `/`, or in the home folder."""
@@ -85,13 +85,15 @@ def test_a_server_that_is_started_above_everything_sees_nothing_of_it(
     assert facts(call("search_workspace", query="cursors", all_=True))["hits"] != []
 
 
-def test_going_on_where_nothing_can_be_written(workspace: Path) -> None:
+def test_resume_in_read_only_folder_briefs_and_warns(workspace: Path) -> None:
     """The agent gets all of it, and is told that the conversation stays as it was."""
     ok(workspace, "stop", "002")
     before = head_of(workspace, "002-plan-paging")
     with read_only(workspace):
         told = facts(call("resume_conversation", id="002"))
     assert head_of(workspace, "002-plan-paging") == before
-    assert told["warnings"][-1].startswith("its folder cannot be written: it stays paused")
+    assert told["warnings"][-1].startswith(
+        "the conversation's folder is read-only: its status stays paused"
+    )
     assert "| With opaque cursors." in told["briefing"]
     assert told["is_kept"] is False

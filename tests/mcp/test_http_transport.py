@@ -72,7 +72,7 @@ def served(workspace: Path) -> Iterator[Served]:
         process.terminate()
 
 
-def test_the_official_client_is_served(served: Served) -> None:
+def test_official_client_works_over_http(served: Served) -> None:
     async def run() -> tuple[list[str], int]:
         headers = {"Authorization": f"Bearer {served.token}"}
         async with httpx2.AsyncClient(headers=headers) as web:
@@ -87,7 +87,7 @@ def test_the_official_client_is_served(served: Served) -> None:
     assert anyio.run(run) == (TOOLS, 1)
 
 
-def test_who_is_not_this_machine_with_the_token_is_refused(served: Served) -> None:
+def test_http_server_refuses_wrong_token_host_or_origin(served: Served) -> None:
     """No token, a wrong one, another name for this host, and a page of any origin."""
     assert served.post() not in (401, 403)
     assert served.post(Authorization="") == 401
@@ -102,7 +102,7 @@ def test_who_is_not_this_machine_with_the_token_is_refused(served: Served) -> No
     assert served.post(Content_Type="text/plain") in (400, 415)
 
 
-def test_there_is_no_way_around(served: Served) -> None:
+def test_http_server_checks_hold_for_every_method_and_double_headers(served: Served) -> None:
     """Not by another method, nor by a token in the address, nor by a header that is there twice:
     one reader would take the first, another the last."""
     for method in ("GET", "DELETE", "OPTIONS", "PUT"):
@@ -117,14 +117,14 @@ def test_there_is_no_way_around(served: Served) -> None:
     connection.close()
 
 
-def test_there_is_no_way_to_listen_elsewhere(tmp_path: Path) -> None:
+def test_mcp_refuses_to_listen_on_other_addresses(tmp_path: Path) -> None:
     for where in ("0.0.0.0:0", "[::]:0", "-1", "65536"):
         done = cortext(tmp_path, "mcp", "--http", where)
         assert (done.returncode, done.stdout) == (2, "")
         assert "Traceback" not in done.stderr
 
 
-def test_it_listens_on_loopback_only(served: Served) -> None:
+def test_http_server_listens_on_loopback_only(served: Served) -> None:
     """As the kernel has it, and no option says otherwise."""
     lines = Path("/proc/net/tcp").read_text(encoding="ascii").split("\n")[1:]
     listening = [line.split()[1] for line in lines if line and line.split()[3] == "0A"]
@@ -132,9 +132,9 @@ def test_it_listens_on_loopback_only(served: Served) -> None:
     assert here == [f"0100007F:{served.port:04X}"]
 
 
-def test_a_short_token_and_a_port_in_use_are_said(served: Served, workspace: Path) -> None:
+def test_mcp_reports_short_token_and_port_in_use(served: Served, workspace: Path) -> None:
     done = cortext(workspace, "mcp", "--http", "0", env={"CORTEXT_MCP_TOKEN": "short"})
-    assert (done.returncode, "hint: at least 16" in done.stderr) == (1, True)
+    assert (done.returncode, "hint: use at least 16" in done.stderr) == (1, True)
     done = cortext(workspace, "mcp", "--http", str(served.port))
     assert f"error: cannot listen on 127.0.0.1:{served.port}: address already in use" in done.stderr
-    assert "hint: `--http 0` takes any port that is free" in done.stderr
+    assert "hint: `--http 0` uses any free port" in done.stderr

@@ -103,7 +103,7 @@ MALFORMED = [
 
 
 @pytest.mark.timeout(60)
-def test_an_interrupt_ends_it(workspace: Path) -> None:
+def test_interrupt_stops_server_while_stdin_is_open(workspace: Path) -> None:
     """At once, although stdin stays open."""
     pipe = subprocess.PIPE
     with subprocess.Popen(
@@ -115,7 +115,7 @@ def test_an_interrupt_ends_it(workspace: Path) -> None:
 
 
 @pytest.mark.timeout(120)
-def test_a_malformed_request_is_answered(wire: Wire) -> None:
+def test_malformed_request_gets_error_with_its_id(wire: Wire) -> None:
     """With its id where that can be told, so that nobody waits for an answer."""
     for line, id, code in MALFORMED:
         wire.send(line)
@@ -123,7 +123,7 @@ def test_a_malformed_request_is_answered(wire: Wire) -> None:
 
 
 @pytest.mark.timeout(60)
-def test_an_empty_line_and_an_odd_answer_are_passed_over(wire: Wire) -> None:
+def test_empty_line_and_unexpected_response_are_ignored(wire: Wire) -> None:
     """An error for an answer could be taken for the answer to a request of the client."""
     wire.send("")
     wire.send('{"jsonrpc":"2.0","id":1,"result":5}')
@@ -141,18 +141,22 @@ REFUSED = [
     ("search_workspace", {"query": "x", "from": 11}, "expected `str`, got `int`"),
     ("search_workspace", {"query": "x", "from": "1.2"}, "matching regex"),
     ("search_workspace", {"query": "x", "from": f"1.1.{9**99}"}, "of length <= 42"),
-    ("search_workspace", {"query": "x", "type": "../../"}, "there is no type of conversation"),
-    ("search_workspace", {"query": "x", "type": "\0"}, "there is no type of conversation"),
+    ("search_workspace", {"query": "x", "type": "../../"}, "there is no conversation type"),
+    ("search_workspace", {"query": "x", "type": "\0"}, "there is no conversation type"),
     ("search_workspace", {"query": "x" * 1_000_000}, "of length <= 2000"),
-    ("search_workspace", {"query": "x", "date_range": "9" * 100_000}, "is no range of dates"),
-    ("search_workspace", {"query": "x", "date_range": "last 99999999999 days"}, "is no range"),
+    ("search_workspace", {"query": "x", "date_range": "9" * 100_000}, "is not a valid date range"),
+    (
+        "search_workspace",
+        {"query": "x", "date_range": "last 99999999999 days"},
+        "is not a valid date",
+    ),
     ("search_workspace", {"query": "x", "date_range": "2026..2025"}, "ends before it begins"),
     ("search_workspace", {"query": "x", "all": "yes"}, "expected `bool`"),
     ("get_context", {"topic": "x", "max_results": 0}, "expected `int` >= 1"),
     ("get_decisions", {"topic": "x", "limit": 10**9}, "expected `int` <= 50"),
     ("list_conversations", {"status": "../"}, "invalid enum value"),
     ("list_conversations", {"limit": -1}, "expected `int` >= 1"),
-    ("get_conversation", {"id": "001", "from": 10**30}, "has 3 messages, so there is no message"),
+    ("get_conversation", {"id": "001", "from": 10**30}, "it has 3 messages"),
     ("get_conversation", {"id": "001", "limit": 10**9}, "expected `int` <= 200"),
     ("get_conversation", {"id": "../../../../etc/passwd"}, "session not found"),
     ("get_conversation", {"id": "001-brainstorm-api-design/../../.."}, "session not found"),
@@ -165,7 +169,7 @@ REFUSED = [
 
 
 @pytest.mark.timeout(120)
-def test_what_no_tool_takes_is_an_error_with_a_hint(wire: Wire) -> None:
+def test_invalid_tool_arguments_get_error_with_hint(wire: Wire) -> None:
     """Short, and with nothing in it that hides."""
     for name, given, sentence in REFUSED:
         result = wire.call(name, **given)["result"]
@@ -177,7 +181,7 @@ def test_what_no_tool_takes_is_an_error_with_a_hint(wire: Wire) -> None:
 
 
 @pytest.mark.timeout(60)
-def test_odd_words_are_words(wire: Wire) -> None:
+def test_search_accepts_odd_queries_as_plain_words(wire: Wire) -> None:
     """A regex bomb, signs of the query language, NUL."""
     for query in ("(a+)+$" * 333, "a* " * 600, '"a' * 900, "NEAR(a b)", "\0", "a\0b", " "):
         result = wire.call("search_workspace", query=query)["result"]
@@ -185,9 +189,9 @@ def test_odd_words_are_words(wire: Wire) -> None:
 
 
 @pytest.mark.timeout(60)
-def test_from_beyond_the_end_is_said(wire: Wire) -> None:
+def test_from_beyond_last_result_returns_empty_page(wire: Wire) -> None:
     result = wire.call("search_workspace", query="cursors", **{"from": "1.0.0"})["result"]
-    assert result["content"][0]["text"].startswith("There are no more.")
+    assert result["content"][0]["text"].startswith("No more results.")
     assert (result["structuredContent"]["hits"], result["structuredContent"]["next"]) == ([], None)
     result = wire.call("list_conversations", **{"from": 1_000_000})["result"]
     assert result["structuredContent"]["conversations"] == []
@@ -206,7 +210,7 @@ NOT_THERE = [
 
 
 @pytest.mark.timeout(60)
-def test_what_is_not_there_is_an_error_of_the_protocol(wire: Wire) -> None:
+def test_unknown_names_get_protocol_error_with_hint(wire: Wire) -> None:
     for method, given in NOT_THERE:
         error = wire.ask(method, **given)["error"]
         assert (method, error["code"]) == (method, types.INVALID_PARAMS)

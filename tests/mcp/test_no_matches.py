@@ -12,25 +12,25 @@ from tests.command import begin, folder_of, ok
 from tests.homes import lay_out, move_project, said
 from tests.mcp.mcp_client import call, facts, refused, text
 
-OUTSIDE = "`all: true` looks outside this workspace, if the person wants that."
+OUTSIDE = "`all: true` also searches outside this workspace. Use it only if the person agrees."
 
 
-def test_texts_that_come_near(workspace: Path) -> None:
+def test_search_without_hits_returns_near_texts(workspace: Path) -> None:
     """A sentence has what it is about, with the words that were given up; they are no hits."""
     answer = call("search_workspace", query="when did we choose cursors for the orders?")
     found = facts(answer)
     assert (found["hits"], found["next"]) == ([], None)
-    assert found["without"] == ["when", "did", "we", "for", "the", "choose"]
+    assert found["without"] == ["choose"]
     assert {hit["title"] for hit in found["near"]} == {"Paging"}
     lines = text(answer).split("\n")
-    assert lines[0].startswith("Nothing was found. But no message has all of these words; these ")
+    assert lines[0].startswith("Nothing was found. No message contains all these words; these ")
     assert any("| With opaque cursors." in line for line in lines)
     assert lines[-1] == OUTSIDE
     again = call("search_workspace", query="choose cursors", all_=True)
     assert OUTSIDE not in text(again)
 
 
-def test_a_word_that_may_be_meant(workspace: Path, elsewhere: str) -> None:
+def test_search_suggests_similar_word_of_this_workspace(workspace: Path, elsewhere: str) -> None:
     """One that was said here; what was said elsewhere is not told, unless that is asked for."""
     answer = call("search_workspace", query="GraphQLL")
     assert facts(answer)["did_you_mean"] == ["graphql"]
@@ -44,7 +44,7 @@ def test_a_word_that_may_be_meant(workspace: Path, elsewhere: str) -> None:
     assert everywhere["did_you_mean"]
 
 
-def test_a_title_that_may_be_meant(workspace: Path) -> None:
+def test_search_suggests_similar_title_with_id(workspace: Path) -> None:
     """With its id, as text of the past."""
     answer = call("search_workspace", query="API desgin")
     lines = text(answer).split("\n")
@@ -55,12 +55,16 @@ def test_a_title_that_may_be_meant(workspace: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "told", "narrowed"),
     [
-        ({"date_range": "2001"}, "Without `date_range` there is something.", ["date_range"]),
-        ({"type": "plan"}, "Without `type` there is something.", ["type"]),
-        ({"type": "debug"}, "With this `type` there is no conversation at all.", []),
+        (
+            {"date_range": "2001"},
+            "Without `date_range`, the search finds something.",
+            ["date_range"],
+        ),
+        ({"type": "plan"}, "Without `type`, the search finds something.", ["type"]),
+        ({"type": "debug"}, "No conversation matches this `type`.", []),
     ],
 )
-def test_an_argument_that_left_nothing(
+def test_search_names_argument_that_excluded_all_hits(
     workspace: Path, given: dict[str, str], told: str, narrowed: list[str]
 ) -> None:
     """Is named."""
@@ -69,14 +73,16 @@ def test_an_argument_that_left_nothing(
     assert facts(answer)["narrowed_by"] == narrowed
 
 
-def test_what_is_excluded(workspace: Path) -> None:
+def test_search_names_excluded_words_and_empty_query(workspace: Path) -> None:
     """Is named, and so is a question without a word."""
     first = text(call("search_workspace", query="REST -partners -cache -use")).split("\n")[0]
-    assert first.endswith("have what is excluded too: partners, cache, use.")
-    assert text(call("search_workspace", query="?!")).startswith("There is no word to look for.")
+    assert first.endswith("also contain an excluded word: partners, cache, use.")
+    assert text(call("search_workspace", query="?!")).startswith(
+        "The query has no word to search for."
+    )
 
 
-def test_the_conversation_of_the_own_session(
+def test_search_hides_conversation_of_own_session(
     tmp_path: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An agent finds neither its session nor the conversation that this belongs to."""
@@ -99,7 +105,7 @@ def test_the_conversation_of_the_own_session(
     assert found() == before
 
 
-def test_a_document_is_read(workspace: Path) -> None:
+def test_get_conversation_reads_document_in_pages(workspace: Path) -> None:
     """A hit in it names it; its pieces are paged."""
     id = begin(workspace, "plan", "Written", "said aloud")
     path = folder_of(workspace, id) / "plan.md"
@@ -107,7 +113,7 @@ def test_a_document_is_read(workspace: Path) -> None:
     answer = call("search_workspace", query="xylophones")
     (hit,) = facts(answer)["hits"]
     assert (hit["role"], hit["message"]) == ("document", None)
-    assert "its document" in text(answer)
+    assert "document" in text(answer)
     page = facts(call("get_conversation", id=id, part="document"))
     assert (page["total"], page["next"]) == (4, 2)
     last = call("get_conversation", id=id, part="document", from_=4)
@@ -117,7 +123,7 @@ def test_a_document_is_read(workspace: Path) -> None:
     assert "has no sub-agents" in why
 
 
-def test_sub_agents_are_read(
+def test_get_conversation_reads_sub_agent_messages(
     tmp_path: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What they said, message by message."""
@@ -139,7 +145,7 @@ def test_sub_agents_are_read(
     assert "has no document" in refused(call("get_conversation", id=id, part="document"))
 
 
-def test_a_result_that_was_found_is_read(workspace: Path) -> None:
+def test_get_conversation_reads_found_tool_result_by_number(workspace: Path) -> None:
     """From its number on, though it stands in the line of its call otherwise."""
     made = {"id": "c1", "name": "Bash", "arguments": {"command": "make it"}}
     printed = "\n".join(["the ibex is here", *(f"line {n}" for n in range(40))])

@@ -34,13 +34,13 @@ def held(monkeypatch: pytest.MonkeyPatch) -> Any:
             assert let_go.wait(DEADLINE)
         return read(row, state)
 
-    monkeypatch.setattr("cortext.features.search.index_refresh.read_new", slowly)
+    monkeypatch.setattr("cortext.features.search.index_entries.read_new", slowly)
     monkeypatch.setattr("cortext.mcp.mcp_server._WAIT", 0.3)
     yield let_go
     let_go.set()
 
 
-def test_a_call_answers_from_what_is_there_and_says_how_much_is_not(
+def test_call_during_refresh_answers_partially_and_reports_unread(
     workspace: Path, held: threading.Event
 ) -> None:
     """And the next one has it all, without being told to look again."""
@@ -61,13 +61,17 @@ def test_a_call_answers_from_what_is_there_and_says_how_much_is_not(
     *early, late = ask(work)
     for each in early:
         assert facts(each)["unread"] >= 1
-        assert text(each).split("\n")[-1].endswith("not read yet: ask again in a moment for more.")
+        assert (
+            text(each)
+            .split("\n")[-1]
+            .endswith("not read yet. Ask again in a moment for more results.")
+        )
     assert len(facts(late)["hits"]) == 1
     assert "not read yet" not in text(late)
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
-def test_reading_begins_when_a_client_is_there(workspace: Path, mode: str) -> None:
+def test_refresh_starts_when_client_connects(workspace: Path, mode: str) -> None:
     """Nobody has to ask for it."""
 
     async def work(client: Client) -> None:
@@ -78,7 +82,7 @@ def test_reading_begins_when_a_client_is_there(workspace: Path, mode: str) -> No
     ask(work, mode=mode)
 
 
-def test_a_list_does_not_wait(workspace: Path, held: threading.Event) -> None:
+def test_list_does_not_wait_for_refresh(workspace: Path, held: threading.Event) -> None:
     """It needs no words."""
 
     async def work(client: Client) -> types.CallToolResult:
@@ -88,9 +92,7 @@ def test_a_list_does_not_wait(workspace: Path, held: threading.Event) -> None:
     assert (facts(found := ask(work))["total"], facts(found)["unread"]) == (2, 0)
 
 
-def test_progress_is_told_to_a_client_that_wants_it(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_search_sends_progress_to_client(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each time more than the last, and of how many."""
     for number in range(4):
         begin(workspace, "plan", f"More {number}", "What else?")
@@ -112,15 +114,13 @@ def test_progress_is_told_to_a_client_that_wants_it(
             "search_workspace", {"query": "cursors"}, progress_callback=hear
         )
 
-    monkeypatch.setattr("cortext.features.search.index_refresh.read_new", slowly)
+    monkeypatch.setattr("cortext.features.search.index_entries.read_new", slowly)
     monkeypatch.setattr("cortext.mcp.mcp_server._WAIT", DEADLINE)
     assert facts(ask(work))["unread"] == 0
     assert told[:5] == [(float(n), 6.0) for n in range(1, 6)]
 
 
-def test_the_end_of_the_server_ends_the_reading(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_server_end_stops_refresh_thread(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """After the conversation that it is at; what was read is kept or read again, and no thread of
     it is left."""
     begun, read = threading.Event(), index_entries.read_new
@@ -133,7 +133,7 @@ def test_the_end_of_the_server_ends_the_reading(
         await client.list_tools()
         assert await anyio.to_thread.run_sync(begun.wait, DEADLINE)
 
-    monkeypatch.setattr("cortext.features.search.index_refresh.read_new", noted)
+    monkeypatch.setattr("cortext.features.search.index_entries.read_new", noted)
     ask(work)
     assert [each.name for each in threading.enumerate() if each.name == "cortext-reads"] == []
 

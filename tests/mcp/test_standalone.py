@@ -20,7 +20,7 @@ def document(workspace: Path, tmp_path: Path) -> Session:
     return SessionStorage().load("bird-1")
 
 
-def test_it_is_listed_found_and_read(document: Session) -> None:
+def test_program_document_is_listed_found_and_read(document: Session) -> None:
     """In its own workspace; with `all`, from anywhere."""
     listed = facts(call("list_conversations"))["conversations"]
     assert [each["id"] for each in listed if each["tool"] == "document"] == ["bird-1"]
@@ -35,7 +35,9 @@ def test_it_is_listed_found_and_read(document: Session) -> None:
     assert refused(call("get_conversation", id="bird-2")).startswith("session not found")
 
 
-def test_going_on_makes_a_conversation_of_it(document: Session, workspace: Path) -> None:
+def test_resume_of_program_document_creates_conversation(
+    document: Session, workspace: Path
+) -> None:
     """The program's file stays as it is, and either name finds the conversation."""
     told = facts(call("resume_conversation", id="bird-1"))
     made = told["conversation"]["id"]

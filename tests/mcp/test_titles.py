@@ -6,7 +6,7 @@ from tests.command import begin
 from tests.mcp.mcp_client import call, facts
 
 
-def test_a_title_is_a_hit_only_where_nothing_else_is(workspace: Path) -> None:
+def test_title_is_hit_only_without_matching_message(workspace: Path) -> None:
     """Neither a title nor the heading of a document takes the place of what was said."""
     said = begin(workspace, "plan", "Bustard nests", "Where do bustard nests lie?", "On the ground")
     alone = begin(workspace, "plan", "Other bustard nests", "Nothing of that.")
@@ -16,7 +16,7 @@ def test_a_title_is_a_hit_only_where_nothing_else_is(workspace: Path) -> None:
     assert (first["id"], first["message"]) == (said, 1)
 
 
-def test_paging_goes_past_titles(workspace: Path) -> None:
+def test_paging_past_titles_returns_each_text_once(workspace: Path) -> None:
     """Each text once, however few are taken at a time."""
     for number in range(5):
         begin(workspace, "plan", f"Bustard {number}", f"bustard of {number}", f"bustard! {number}")

@@ -145,7 +145,7 @@ def listed() -> list[dict[str, Any]]:
     return facts(call("list_conversations", limit=100, all_=True))["conversations"]
 
 
-def test_no_field_of_an_answer_acts_on_an_agent(hostile: Path) -> None:
+def test_no_answer_field_contains_unquoted_hostile_text(hostile: Path) -> None:
     ids = [row["id"] for row in listed()]
     assert len(ids) >= 8
     asked: set[str] = set()
@@ -157,14 +157,14 @@ def test_no_field_of_an_answer_acts_on_an_agent(hostile: Path) -> None:
     assert asked == set(TOOLS)
 
 
-def test_message_id_of_a_decision_is_one_line(hostile: Path) -> None:
+def test_message_id_of_decision_is_one_line(hostile: Path) -> None:
     decisions = facts(call("get_decisions", topic="wombat", limit=50))["decisions"]
     ids = [each["message_id"] for each in decisions]
     assert any(id.startswith("zz␛{A}EVIL") for id in ids)
     assert [id for id in ids if "\n" in id or END in id] == []
 
 
-def test_hostile_id_of_an_answer_names_the_conversation(hostile: Path) -> None:
+def test_escaped_hostile_id_still_names_conversation(hostile: Path) -> None:
     """An id is escaped such that every tool still takes it."""
     ids = [row["id"] for row in listed()]
     assert any("␛{A}" in id for id in ids)
@@ -172,7 +172,7 @@ def test_hostile_id_of_an_answer_names_the_conversation(hostile: Path) -> None:
         assert facts(call("get_conversation", id=id, all_=True))["conversation"]["id"] == id
 
 
-def test_no_field_of_a_resource_acts_on_an_agent(hostile: Path) -> None:
+def test_no_resource_field_contains_unquoted_hostile_text(hostile: Path) -> None:
     async def work(client: Client) -> list[str]:
         found: list[str] = []
         for each in (await client.list_resources()).resources:
@@ -185,7 +185,7 @@ def test_no_field_of_a_resource_acts_on_an_agent(hostile: Path) -> None:
     assert ask(work) == []
 
 
-def test_command_text_of_a_workspace_hides_nothing(hostile: Path) -> None:
+def test_workspace_command_text_is_printable(hostile: Path) -> None:
     """The text is an instruction of the workspace; but it cannot act on a terminal."""
     folder = hostile / ".workspace/commands"
     for name in os.listdir(folder):

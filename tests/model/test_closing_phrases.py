@@ -214,18 +214,18 @@ you can stop
 
 
 @pytest.mark.parametrize("prompt", CLOSING)
-def test_closing(prompt: str) -> None:
+def test_closing_phrase_is_recognised(prompt: str) -> None:
     """Said in many ways, with thanks and punctuation."""
     assert is_closing(prompt)
 
 
 @pytest.mark.parametrize("prompt", NOT_CLOSING)
-def test_not_closing(prompt: str) -> None:
+def test_prompt_with_work_or_question_is_not_closing(prompt: str) -> None:
     """What only looks like it: work to do, questions, quotations."""
     assert not is_closing(prompt)
 
 
-def test_enough_examples_and_odd_prompts() -> None:
+def test_empty_or_very_long_prompt_is_not_closing() -> None:
     """Sixty of each; nothing, and very much, is no phrase."""
     assert min(len(set(CLOSING)), len(set(NOT_CLOSING))) >= 60
     assert not any(map(is_closing, ("", "  \n", "!!!", "👋", "let's stop here. " * 50)))

@@ -20,14 +20,14 @@ def said(*contents: str, role: Role = "user") -> list[SessionMessage]:
     return [SessionMessage(role, content) for content in contents]
 
 
-def test_every_conversation_is_compared() -> None:
+def test_every_conversation_file_has_expected_summary() -> None:
     """Twenty of them, each with its line."""
     names = sorted(path.stem for path in CONVERSATIONS.glob("[0-9]*.json"))
     assert (names, len(names)) == (sorted(EXPECTED), 20)
 
 
 @pytest.mark.parametrize("name", EXPECTED)
-def test_conversations(name: str) -> None:
+def test_summary_of_conversation_matches_expected_line(name: str) -> None:
     """As a person would want to be reminded of it."""
     records = json.loads((CONVERSATIONS / f"{name}.json").read_text(encoding="utf-8"))
     assert digest([SessionMessage(**record) for record in records]) == EXPECTED[name]
@@ -38,7 +38,7 @@ CAPTURED = json.loads((RECORDED / "expected.json").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("name", EXPECTED)
-def test_recorded_conversations(name: str) -> None:
+def test_summary_of_recorded_conversation_matches_expected_line(name: str) -> None:
     """The same ones as they were had in the real tools, and read from their transcripts."""
     recorded = json.loads((RECORDED / f"{name}.json").read_text(encoding="utf-8"))
     messages = [SessionMessage(**record) for record in recorded["messages"]]
@@ -59,12 +59,12 @@ def test_recorded_conversations(name: str) -> None:
         (said("Hello.", role="assistant"), "Hello."),
     ],
 )
-def test_examples(messages: list[SessionMessage], line: str) -> None:
+def test_summary_omits_empty_and_invisible_text(messages: list[SessionMessage], line: str) -> None:
     """Nothing said gives nothing; what does not show is not shown."""
     assert digest(messages) == line
 
 
-def test_a_question_that_got_an_answer_is_not_open() -> None:
+def test_answered_question_is_not_reported_open() -> None:
     """A reply answers it, a question in return or a word of thanks does not."""
     question = SessionMessage("user", "Which port does the proxy use?")
     answer = SessionMessage("assistant", "It listens on port 8080.")
@@ -75,7 +75,7 @@ def test_a_question_that_got_an_answer_is_not_open() -> None:
     assert lines == ["Which port does the proxy use?", opened, opened]
 
 
-def test_the_last_decision_counts() -> None:
+def test_summary_keeps_only_last_decision() -> None:
     """What was decided before it does not, nor what is not decided yet."""
     talk = said(
         "Which database for the shop?", "Let's go with MySQL.", "No, we decided on Postgres."
@@ -86,7 +86,7 @@ def test_the_last_decision_counts() -> None:
 
 @pytest.mark.parametrize("unit", ["e\u0301", "क्षि", "👍🏽", "あ゙"])
 @pytest.mark.parametrize("limit", range(1, 40))
-def test_cuts_keep_characters_whole(unit: str, limit: int) -> None:
+def test_cut_summary_keeps_combined_characters_whole(unit: str, limit: int) -> None:
     """Nothing that belongs to the character before it is cut off from it."""
     line = digest(said(unit * 100), limit)
     kept = line.removesuffix("…")
@@ -109,7 +109,9 @@ messages = st.lists(st.builds(SessionMessage, st.sampled_from(get_args(Role)), t
 
 
 @given(messages, st.one_of(st.just(LONGEST), st.integers(-3, 500)))
-def test_any_conversation_gives_one_clean_line(talk: list[SessionMessage], limit: int) -> None:
+def test_any_conversation_gives_one_printable_line_within_limit(
+    talk: list[SessionMessage], limit: int
+) -> None:
     """At most as long as asked, on one line, without what does not show; always the same."""
     line = digest(talk, limit)
     assert len(line) <= max(limit, 0)
@@ -119,14 +121,14 @@ def test_any_conversation_gives_one_clean_line(talk: list[SessionMessage], limit
 @pytest.mark.parametrize(
     "unit", ["x", "word ", "日", "?", "! ", "'", "[", "<", "a\n", "```\n", "\u0301", "\x1b[", "- "]
 )
-def test_long_messages(unit: str) -> None:
+def test_summary_of_huge_messages_reads_only_their_ends(unit: str) -> None:
     """Of 5 MB only the ends are read; in a pattern's worst case too."""
     long = unit * (5_000_000 // len(unit))
     line = digest([*said("Why is the build slow?", long), *said(long, role="assistant")])
     assert (line.startswith("Why is the build slow?"), len(line) <= LONGEST) == (True, True)
 
 
-def test_a_request_after_a_long_paste_is_found() -> None:
+def test_request_after_long_paste_is_found() -> None:
     """People put the question under the log."""
     log = "2025-11-18T09:14:02Z WARN upstream timed out\n" * 100_000
     line = digest(said(f"{log}\nWhy does the upstream time out every night?"))

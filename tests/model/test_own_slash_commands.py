@@ -5,7 +5,7 @@ import pytest
 from cortext.model.extractive_summary import digest
 from cortext.model.message import SessionMessage
 from cortext.model.own_slash_commands import without_command
-from cortext.tools.jsonl_transcripts import title_of
+from cortext.model.title import first_line
 
 
 @pytest.mark.parametrize(
@@ -23,12 +23,12 @@ from cortext.tools.jsonl_transcripts import title_of
         ("See /workspace.resume 3", "See /workspace.resume 3"),
     ],
 )
-def test_what_is_left_without_a_command(text: str, left: str) -> None:
+def test_own_slash_commands_are_removed_from_text_and_title(text: str, left: str) -> None:
     assert without_command(text) == left
-    assert title_of(text) == left
+    assert first_line(text) == left
 
 
-def test_a_summary_is_not_what_was_looked_up() -> None:
+def test_summary_ignores_own_slash_commands() -> None:
     """What was typed to find it says nothing of it."""
     said = ["/workspace.resume 3", "Here it is.", "How do we make the parser faster?"]
     roles = ("user", "assistant")

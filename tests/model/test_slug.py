@@ -25,13 +25,13 @@ from cortext.model.slug import LONGEST, slugify
         ("x" * 300, "x" * 60),
     ],
 )
-def test_examples(topic: str, slug: str) -> None:
+def test_slugify_makes_readable_names_in_any_script(topic: str, slug: str) -> None:
     """As a person would write them."""
     assert slugify(topic) == slug
 
 
 @given(st.text())
-def test_any_topic_names_a_conversation(topic: str) -> None:
+def test_slugify_makes_stable_valid_id_of_any_topic(topic: str) -> None:
     """Short, stable, and always an id."""
     slug = slugify(topic)
     assert (0 < len(slug) <= LONGEST, slugify(slug)) == (True, slug)

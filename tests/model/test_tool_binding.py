@@ -33,14 +33,14 @@ ENTRIES = st.dictionaries(st.sampled_from(KEYS), VALUES)
 
 
 @given(ENTRIES)
-def test_entry_survives_unchanged(entry: dict[str, Any]) -> None:
+def test_binding_entry_round_trips_unchanged(entry: dict[str, Any]) -> None:
     binding = binding_from_json(entry)
     assert json.dumps(binding_to_json(binding)) == json.dumps(entry)
     assert set(binding.malformed) <= entry.keys()
 
 
 @given(ENTRIES)
-def test_change_of_one_field_keeps_every_other_key(entry: dict[str, Any]) -> None:
+def test_changing_one_binding_field_keeps_every_other_key(entry: dict[str, Any]) -> None:
     changed = binding_to_json(structs.replace(binding_from_json(entry), end="m9"))
     assert changed.pop("to") == "m9"
     assert json.dumps(changed) == json.dumps({k: v for k, v in entry.items() if k != "to"})
@@ -57,7 +57,9 @@ def test_change_of_one_field_keeps_every_other_key(entry: dict[str, Any]) -> Non
         ({"tool": "t", "unknown": object}, ()),
     ],
 )
-def test_value_of_wrong_type_is_named(entry: dict[str, Any], malformed: tuple[str, ...]) -> None:
+def test_binding_names_keys_with_values_of_wrong_type(
+    entry: dict[str, Any], malformed: tuple[str, ...]
+) -> None:
     binding = binding_from_json(entry)
     assert binding.malformed == malformed
     assert not binding.is_pending
@@ -72,7 +74,7 @@ def test_new_binding_has_its_keys_in_the_documented_order() -> None:
     ]  # fmt: skip
 
 
-def test_resolving_a_process_removes_its_keys() -> None:
+def test_resolving_pending_binding_removes_process_keys() -> None:
     pending = {"tool": "t", "session_id": "", "path": "", "from": "T", "to": "", "x": 1}
     head = Session(native=[pending | {"pid": 7, "started": 1.5, "cwd": "/w", "held": ""}])
     assert bindings_of(head)[0].is_pending

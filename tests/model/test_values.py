@@ -19,7 +19,7 @@ WHEN = datetime(2025, 11, 22, 10, 30, tzinfo=UTC)
 
 
 @pytest.mark.parametrize("id", ["a", "0", "A.b_c-d", "x" * 128, "001-brainstorm-api"])
-def test_ids(id: str) -> None:
+def test_check_id_accepts_letters_digits_dot_underscore_and_dash(id: str) -> None:
     """Letters, digits, dot, underscore and dash, from a letter or digit on."""
     assert check_id(id) == check_workspace_id(id) == id
 
@@ -43,7 +43,7 @@ BAD = [
 
 
 @pytest.mark.parametrize("id", [*BAD, None, 7, b"a", ["a"]], ids=repr)
-def test_bad_ids(id: Any) -> None:
+def test_check_id_refuses_invalid_id_with_short_message(id: Any) -> None:
     """Anything else is refused with a sentence that shows it, shortened."""
     for check in (check_id, check_workspace_id):
         with pytest.raises(InvalidIdError) as caught:
@@ -53,7 +53,7 @@ def test_bad_ids(id: Any) -> None:
 
 
 @pytest.mark.parametrize("id", ["001-plan-größe", "计划", "2025-11-22/001-plan-x", "कि"])
-def test_workspace_ids_have_letters_of_any_script(id: str) -> None:
+def test_workspace_id_accepts_any_script_and_a_day(id: str) -> None:
     """And may be named with their day."""
     assert check_workspace_id(id) == id
     with pytest.raises(InvalidIdError):
@@ -63,7 +63,7 @@ def test_workspace_ids_have_letters_of_any_script(id: str) -> None:
 @pytest.mark.parametrize(
     "id", ["2025-11-22/", "2025-11-22/..", "x/y", "2025-1-2/a", "2025-11-22/a/b", "/a", "a\u202e"]
 )
-def test_bad_workspace_ids(id: str) -> None:
+def test_workspace_id_refuses_malformed_day_or_path(id: str) -> None:
     """One day, one name, nothing that moves."""
     with pytest.raises(InvalidIdError):
         check_workspace_id(id)
@@ -99,7 +99,7 @@ def test_derived_ids_are_stable(first: str, second: str) -> None:
         (int(WHEN.timestamp() * 1000), WHEN),
     ],
 )
-def test_times_in_files(value: Any, expected: datetime) -> None:
+def test_parse_time_reads_iso_8601_seconds_and_milliseconds(value: Any, expected: datetime) -> None:
     """ISO 8601 in its forms, seconds, milliseconds."""
     assert parse_time(value) == expected
 
@@ -107,13 +107,13 @@ def test_times_in_files(value: Any, expected: datetime) -> None:
 @pytest.mark.parametrize(
     "value", ["", "x", "2025-13-01", None, True, [], 1e300, -1e300, 10**400], ids=range(9)
 )
-def test_what_is_no_time(value: Any) -> None:
+def test_parse_time_raises_value_error_for_invalid_time(value: Any) -> None:
     """ValueError, never another error."""
     with pytest.raises(ValueError):
         parse_time(value)
 
 
-def test_as_utc() -> None:
+def test_as_utc_treats_naive_as_utc_and_refuses_overflow() -> None:
     """Naive is UTC; what does not fit into the calendar is a ValueError."""
     assert as_utc(WHEN.replace(tzinfo=None)) == WHEN
     assert as_utc(WHEN.astimezone(timezone(timedelta(hours=-8)))) == WHEN
@@ -121,7 +121,7 @@ def test_as_utc() -> None:
         as_utc(datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=5))))
 
 
-def test_transitions() -> None:
+def test_status_changes_only_along_allowed_transitions() -> None:
     """active to paused or completed, paused to active or completed, and no other."""
     words = ("active", "paused", "completed", "odd")
     allowed = {(a, b) for a in words for b in words if _allowed(a, b)}
@@ -151,13 +151,13 @@ def _allowed(old: str, new: str) -> bool:
         ("  \n\t", "Session 2025-11-22 10:30"),
     ],
 )
-def test_title(content: str, title: str) -> None:
+def test_generated_title_is_first_line_or_creation_time(content: str, title: str) -> None:
     """The first line of the first request, at most 50 characters; else the time."""
     said = [SessionMessage("system", "rules"), SessionMessage("user", content)]
     assert generate_title(Session(created_at=WHEN, messages=said)) == title
 
 
-def test_touch_moves_forward_in_any_case() -> None:
+def test_touch_advances_updated_at_even_when_clock_goes_back() -> None:
     """Also when the clock went back."""
     session = Session(updated_at=datetime(2999, 1, 1, tzinfo=UTC))
     session.touch()

@@ -78,7 +78,7 @@ def _names(workspace: Path) -> set[bytes]:
 
 
 @pytest.mark.parametrize("kind", NAMES)
-def test_git_gets_a_name_and_no_argument(
+def test_hostile_file_name_is_committed_and_never_a_git_argument(
     kind: str, recorded_workspace: Path, recorder: dict[str, str]
 ) -> None:
     """The file is committed under its name; no argument of any git command has a part of it."""
@@ -95,7 +95,7 @@ def test_git_gets_a_name_and_no_argument(
 
 
 @pytest.mark.parametrize("why", ["committed", "ignored", "a link", "a secret"])
-def test_the_terminal_is_told_in_plain_text(why: str, recorded_workspace: Path) -> None:
+def test_stop_prints_hostile_file_names_as_plain_text(why: str, recorded_workspace: Path) -> None:
     """Whatever is said of files with such names: each sentence on its line, and nothing acts."""
     id = begin(recorded_workspace, "plan", "Names", "Hello.")
     folder = folder_of(recorded_workspace, id)
@@ -115,7 +115,7 @@ def test_the_terminal_is_told_in_plain_text(why: str, recorded_workspace: Path) 
     words = {
         "committed": "committed as ",
         "ignored": "ignored by git",
-        "a link": "left out, ",
+        "a link": "not recorded (",
         "a secret": "not committed: ",
     }
     assert words[why] in done.stderr

@@ -54,7 +54,7 @@ NAMES = list(_payloads(""))
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_file_of_it_is_no_session(kind: str, name: str, tmp_path: Path) -> None:
+def test_store_never_executes_payload_in_session_file(kind: str, name: str, tmp_path: Path) -> None:
     """It is named as damaged, or read as values; nothing runs."""
     place, mark = Place(kind, tmp_path / "store"), tmp_path / "ran"
     place.root.mkdir()
@@ -71,7 +71,9 @@ def test_a_file_of_it_is_no_session(kind: str, name: str, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("kind", KINDS)
-def test_it_can_be_said_and_kept(kind: str, name: str, tmp_path: Path) -> None:
+def test_payload_in_messages_is_stored_as_text_and_never_executed(
+    kind: str, name: str, tmp_path: Path
+) -> None:
     """As text and as data it comes back equal, and nothing runs."""
     mark = tmp_path / "ran"
     payload = _payloads(f"touch {mark}")[name].decode("latin-1")
@@ -83,7 +85,7 @@ def test_it_can_be_said_and_kept(kind: str, name: str, tmp_path: Path) -> None:
     assert not mark.exists()
 
 
-def test_the_bomb_works(tmp_path: Path) -> None:
+def test_pickle_payload_executes_when_unpickled(tmp_path: Path) -> None:
     """Whoever unpickles it has it run: what is tried above would be seen."""
     mark = tmp_path / "ran"
     pickle.loads(_payloads(f"touch {mark}")["pickle"])
@@ -105,13 +107,13 @@ def _reached(path: Path) -> set[str]:
     return found
 
 
-def test_nothing_of_ours_could_run_it() -> None:
+def test_source_imports_no_unpickling_or_evaluating_code() -> None:
     """No module of cortext imports what unpickles, or evaluates a text."""
     found = {str(path): reached for path in SOURCE.rglob("*.py") if (reached := _reached(path))}
     assert found == {}
 
 
-def test_the_search_would_find_it(tmp_path: Path) -> None:
+def test_source_check_detects_unpickling_and_evaluating_code(tmp_path: Path) -> None:
     source = tmp_path / "x.py"
     source.write_text("import pickle\nfrom yaml import load\neval('1')\nx.literal_eval('')\n")
     assert _reached(source) == {"pickle", "yaml", "eval", "literal_eval"}

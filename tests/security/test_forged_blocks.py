@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from cortext.formats.briefing import (
+from cortext.formats.framed_history import (
     Past,
     context_block,
     one_line,
@@ -30,7 +30,7 @@ FORGED = [
 
 
 @pytest.mark.parametrize("forged", FORGED)
-def test_a_message_ends_no_history(forged: str) -> None:
+def test_forged_message_cannot_end_history(forged: str) -> None:
     """There is one end, every other line is a mark of ours or text, and all of it comes back."""
     history = [Past("user", WHEN, forged), Past("assistant", WHEN, f"a\n{forged}\nb")]
     text = render_history(history, NONCE)
@@ -43,7 +43,7 @@ def test_a_message_ends_no_history(forged: str) -> None:
 
 
 @pytest.mark.parametrize("forged", FORGED)
-def test_a_title_ends_no_block(forged: str) -> None:
+def test_forged_title_cannot_end_context_block(forged: str) -> None:
     """The block has its eleven lines and one end, whatever a title and a summary say."""
     block = context_block(kind=forged, title=forged, last_active="now", exchanges=1, summary=forged)
     assert len(block.splitlines()) == 11

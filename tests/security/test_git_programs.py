@@ -67,17 +67,20 @@ def downloaded(request: pytest.FixtureRequest, tmp_path: Path) -> Downloaded:
     return Downloaded(tmp_path / "work", tmp_path / "marks", request.param)
 
 
-def test_redact_runs_no_program_that_verifies_signatures(downloaded: Downloaded) -> None:
+def test_redact_runs_no_signature_program_of_repository(downloaded: Downloaded) -> None:
     """It asks git whether the history has the secret, and the commit that has it is signed."""
     done = cortext(downloaded.root, "redact", downloaded.leaky, "--yes")
     assert downloaded.plants.fired == set()
-    assert (done.returncode, "git still has the secret" in done.stderr) == (0, True), done.stderr
+    assert (done.returncode, "the git history still contains the secret" in done.stderr) == (
+        0,
+        True,
+    ), done.stderr
     downloaded.plants.space.git("log", check=False)
     assert downloaded.plants.fired & {*SIGNATURES}
 
 
 @pytest.mark.parametrize("downloaded", ["gpg-x509"], indirect=True)
-def test_no_command_runs_a_program_of_the_repository(
+def test_no_command_runs_program_named_by_repository(
     downloaded: Downloaded, tmp_path: Path
 ) -> None:
     """One after the other, with everything planted that git can be told to run."""
@@ -96,6 +99,6 @@ def test_no_command_runs_a_program_of_the_repository(
             downloaded.plants.clear()
     assert fired == {}
     # Each of the three that ask git came so far that it did.
-    assert "git still has the secret" in said["redact {leaky} --archive --yes"]
+    assert "the git history still contains the secret" in said["redact {leaky} --archive --yes"]
     assert "git has " in said["doctor"]
     assert "committed as " in said["stop {leaky}"]

@@ -16,15 +16,21 @@ from cortext.features.doctor.problem import Problem
 from cortext.features.doctor.repair import problem_kind
 from cortext.features.doctor.salvage import json_scan, salvage_documents
 from cortext.features.search.decisions import decisions_in
-from cortext.formats import briefing, document, json_edit, slash_frame, toml_edit, tool_inputs
+from cortext.formats import (
+    document,
+    framed_history,
+    json_edit,
+    slash_frame,
+    toml_edit,
+    tool_call_arguments,
+)
 from cortext.formats.exports import markdown_export
 from cortext.formats.text_search import search_query
-from cortext.model import closing_phrases, extractive_summary, own_slash_commands
+from cortext.model import closing_phrases, extractive_summary, own_slash_commands, title
 from cortext.model.secrets import detector
-from cortext.model.title import generate_title
-from cortext.service.http.problem_responses import without_places
-from cortext.tools import jsonl_transcripts
-from cortext.tools import mcp_servers as servers
+from cortext.model.secrets.settings_text import mask_settings
+from cortext.service.http.problem_responses import hide_addresses
+from cortext.tools import mcp_server_names as servers
 from cortext.tools.claude import records as claude_records
 from cortext.tools.codex import records as codex_records
 from cortext.tools.gemini import reader
@@ -43,7 +49,7 @@ def messages(text: str) -> list[SessionMessage]:
 
 
 def title_of(text: str) -> str:
-    return generate_title(Session("a-session", messages=messages(text)))
+    return title.generate_title(Session("a-session", messages=messages(text)))
 
 
 def mcp_servers(name: str, tool: str, text: str) -> list[str]:
@@ -55,7 +61,7 @@ def mcp_servers(name: str, tool: str, text: str) -> list[str]:
 
 
 def calm_line(text: str) -> str:
-    return markdown_export._calm_line(text, spans=True)
+    return markdown_export._escape_line(text, spans=True)
 
 
 def remove_hook(text: str) -> str:
@@ -82,8 +88,13 @@ CASES: list[Case] = [
     ("claude output", lambda t: claude_records.said(t, "user"), "<bash-stdout>", "<bash-std"),
     ("codex image", lambda t: codex_records.is_said(t, "user"), " ", "<image "),
     ("codex spaces", lambda t: codex_records.is_said(t, "user"), "", " "),
-    ("codex title", codex_records.title_of, "", "<a "),
-    ("title of a request", jsonl_transcripts.title_of, "", "<command-name>"),
+    ("codex request", codex_records.request_of, "", "## My request "),
+    ("first line of a request", title.first_line, "", "<command-name>"),
+    ("elements in a request", title.describe_request, "", "<system-reminder>"),
+    ("tags in a request", title.describe_request, "", "<a>"),
+    ("greetings in a request", title.describe_request, "", "hi, "),
+    ("roles in a request", title.describe_request, "", "You are a b. "),
+    ("lines of a request", title.describe_request, "", "ok\n"),
     (
         "gemini head",
         lambda t: reader._salvage(t.encode(), TranscriptState()),
@@ -101,9 +112,9 @@ CASES: list[Case] = [
     ("slash frame", slash_frame.as_typed, f"[cortext {NONCE}] /a\n", f"\n[end cortext {NONCE}"),
     ("slash shell", slash_frame.as_typed, FRAMED, "[Shell command '"),
     ("slash mentions", slash_frame.without_mentions, "", "@"),
-    ("briefing marks", briefing.escape, "", "[ "),
-    ("briefing escapes", briefing.unescape, "", "\N{SYMBOL FOR ESCAPE}{4"),
-    ("patch", lambda t: tool_inputs.changes({"patch": t}), "", "*** Update File: "),
+    ("briefing marks", framed_history.escape, "", "[ "),
+    ("briefing escapes", framed_history.unescape, "", "\N{SYMBOL FOR ESCAPE}{4"),
+    ("patch", lambda t: tool_call_arguments.changes({"patch": t}), "", "*** Update File: "),
     ("query", lambda t: search_query.find(t, search_query.parse("needle").terms), "", "needl"),
     ("settings strings", json_edit.parse, '{"a": "', '\\"'),
     ("settings comments", json_edit.parse, "[", "/*"),
@@ -131,15 +142,18 @@ CASES: list[Case] = [
     ("secrets", detector.find_secrets, "", "password="),
     ("secret tokens", detector.find_secrets, "", "eyJaaaaaaaa."),
     ("secret addresses", detector.find_secrets, "", "://a:"),
-    ("printed secrets", detector.without_prints, "", "[redacted a"),
+    ("printed secrets", detector.without_fingerprints, "", "[redacted a"),
     ("decisions", lambda t: list(decisions_in(messages(t))), "", "let's use a "),
     ("objects", lambda t: list(json_scan.find_objects(t)), "", '{"type":'),
     ("fields", json_scan.find_fields, "", '"a" : '),
     ("records", lambda t: salvage_documents.salvage_records(t.encode(), "x"), "", '{ "role"'),
     ("document", lambda t: document.salvage(t.encode(), "x"), '{"messages":[', '{"role":"'),
     ("problems", lambda t: problem_kind(Problem(t, "")), "", "("),
-    ("addresses", lambda t: without_places(SessionStorageError(t)), "", "a"),
-    ("hosts", lambda t: without_places(SessionStorageError(t)), "", "a."),
+    ("addresses", lambda t: hide_addresses(SessionStorageError(t)), "", "a"),
+    ("hosts", lambda t: hide_addresses(SessionStorageError(t)), "", "a."),
+    ("settings with quotes", mask_settings, '"', '\\"'),
+    ("settings with words", mask_settings, "", "token "),
+    ("settings with one word", mask_settings, "", "a"),
     ("signs on a page", lambda t: list_page._SIGNS.sub("", t), "", "**a"),
 ]
 
@@ -161,7 +175,7 @@ def seconds(read: Callable[[str], Any], text: str) -> float:
 @pytest.mark.parametrize(
     ("read", "begin", "unit"), [case[1:] for case in CASES], ids=[case[0] for case in CASES]
 )
-def test_time_grows_with_the_length_of_a_foreign_text(
+def test_foreign_text_is_read_in_linear_time(
     read: Callable[[str], Any],
     begin: str,
     unit: str,
@@ -175,7 +189,7 @@ def test_time_grows_with_the_length_of_a_foreign_text(
     assert long <= 8 * max(short, 0.004)
 
 
-def test_list_is_quick_with_a_message_of_a_megabyte_of_opening_tags(tmp_path: Path) -> None:
+def test_list_is_quick_with_message_of_one_megabyte_of_opening_tags(tmp_path: Path) -> None:
     folder = tmp_path / ".claude/projects/-home-you-project"
     folder.mkdir(parents=True)
     id = "0b5f0a3e-1111-4222-8333-444455556666"

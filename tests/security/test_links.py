@@ -9,13 +9,13 @@ import pytest
 from cortext import paths
 from cortext.durability.incremental_copy import CopyState
 from cortext.errors import CortextError
-from cortext.features.archive.archive_copies import Memory
+from cortext.features.archive.archive_copy_states import Memory
 from cortext.features.doctor.checkup import SoundFiles, fingerprints_of
 from cortext.features.doctor.inventory import CheckItem
 from cortext.features.doctor.problem import CheckResult
 from cortext.features.errors_log import write_error
 from cortext.features.secrets import redaction_record
-from cortext.features.secrets.redact_value import redaction_key
+from cortext.features.secrets.redactor import redaction_key
 from cortext.features.setup.install_manifest import SetupRecord
 from cortext.workspace.known_folders import remember_documents, remember_program, remember_workspace
 from tests.command import begin, cortext, folder_of, ok
@@ -63,7 +63,7 @@ WRITERS: dict[str, tuple[Callable[[], str], Callable[[], object]]] = {
 
 
 @pytest.mark.parametrize("name", WRITERS)
-def test_a_link_is_not_written_through(
+def test_symbolic_link_is_never_written_through(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is refused, or the link is replaced by a file of ours."""
@@ -85,7 +85,7 @@ def test_a_link_is_not_written_through(
 
 
 @pytest.mark.parametrize("name", WRITERS)
-def test_without_a_link_it_is_written(
+def test_writer_creates_private_file_when_no_link_exists(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """So that the test before is one: each of them does write its file, for its owner only."""
@@ -96,7 +96,7 @@ def test_without_a_link_it_is_written(
     assert Path(where()).stat().st_mode & 0o077 == 0
 
 
-def test_setup_refuses_a_linked_record_before_it_writes(
+def test_setup_refuses_linked_record_before_changing_settings(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What could not be undone is not done: one sentence, and the tool's settings are as before."""
@@ -116,7 +116,7 @@ def test_setup_refuses_a_linked_record_before_it_writes(
     assert [path.name for path in settings.parent.iterdir()] == ["settings.json"]
 
 
-def test_doctor_looks_in_spite_of_a_linked_note(
+def test_doctor_checks_sessions_despite_linked_note(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What it found sound is not noted; it says what it found all the same."""
@@ -131,5 +131,5 @@ def test_doctor_looks_in_spite_of_a_linked_note(
     id = begin(tmp_path, "plan", "Links", "Hello.")
     for file in folder_of(tmp_path, id).rglob("*.json*"):
         os.utime(file, (1, 1))
-    assert "looked at 1 conversation" in cortext(tmp_path, "doctor").stdout
+    assert "checked 1 conversation" in cortext(tmp_path, "doctor").stdout
     assert (victim.read_bytes(), note.is_symlink()) == (VICTIM, True)

@@ -14,8 +14,8 @@ import pytest
 
 from cortext import Session, SessionLockedError, SessionMessage
 from cortext.durability.file_lock import FileLock
-from cortext.features.doctor import check_machine
-from cortext.features.doctor.check_locks import check_locks
+from cortext.features.doctor import check_programs_and_disks
+from cortext.features.doctor.check_held_locks import check_locks
 from cortext.stores.log import LogStore
 
 HOLD = """
@@ -68,7 +68,7 @@ def _append(path: Path, wait: float) -> int:
     return LogStore(path.parents[2], lock_wait=wait).append("s", SessionMessage("user", "next"))
 
 
-def test_a_dead_holder_holds_nothing(path: Path, holder: subprocess.Popen[str]) -> None:
+def test_killed_lock_holder_blocks_no_writer(path: Path, holder: subprocess.Popen[str]) -> None:
     """Killed in the middle: the next writer has the lock, with nothing to clean up."""
     assert _line(holder) == "held"
     with pytest.raises(SessionLockedError):
@@ -80,7 +80,7 @@ def test_a_dead_holder_holds_nothing(path: Path, holder: subprocess.Popen[str]) 
     assert path.stat().st_ino == inode
 
 
-def test_a_stopped_holder_is_named_and_waited_for(
+def test_stopped_lock_holder_is_named_and_keeps_lock(
     path: Path, holder: subprocess.Popen[str]
 ) -> None:
     """Nobody takes its lock away; the error says who it is, and doctor that it is stopped."""
@@ -101,7 +101,7 @@ def test_a_stopped_holder_is_named_and_waited_for(
     assert check_locks([str(path)]) == []
 
 
-def test_a_forked_child_outlives_the_holder(path: Path) -> None:
+def test_forked_child_keeps_lock_after_holder_ends(path: Path) -> None:
     """The lock is as long as the child has it open; both the error and doctor say so."""
     for parent in _started(FORK, path):
         child = int(_line(parent))
@@ -110,12 +110,12 @@ def test_a_forked_child_outlives_the_holder(path: Path) -> None:
             _append(path, 0.05)
         assert str(parent.pid) in caught.value.holder
         (problem,) = check_locks([str(path)])
-        assert "which has ended" in problem.text
+        assert "has ended" in problem.text
         os.kill(child, signal.SIGKILL)
         assert _append(path, 30) == 1
 
 
-def test_a_child_that_is_forked_and_goes_on_has_a_lock_of_its_own(path: Path) -> None:
+def test_forked_child_with_inherited_store_respects_lock(path: Path) -> None:
     """It writes with the object that it inherited, and the two keep each other out."""
     store = LogStore(path.parents[2], lock_wait=0.05)
     store.append("s", SessionMessage("user", "before the fork"))
@@ -139,12 +139,14 @@ REMOTE = ["nfs", "nfs4", "cifs", "smb3", "9p", "fuse.sshfs"]
 
 
 @pytest.mark.parametrize("kind", REMOTE)
-def test_a_network_disk_is_told(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_notes_network_disk(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Where locks may not hold between machines, doctor says so; it is no error."""
     table = f"server:/x {tmp_path} {kind} rw 0 0\n/dev/a / ext4 rw 0 0\n"
-    monkeypatch.setattr(check_machine, "read_mounts", table.encode)
-    (problem,) = check_machine.check_network_disks([str(tmp_path / "sessions")])
+    monkeypatch.setattr(check_programs_and_disks, "read_mounts", table.encode)
+    (problem,) = check_programs_and_disks.check_network_disks([str(tmp_path / "sessions")])
     assert kind in problem.text
-    assert problem.severity == check_machine.NOTE
-    monkeypatch.setattr(check_machine, "read_mounts", table.replace(kind, "ext4").encode)
-    assert check_machine.check_network_disks([str(tmp_path / "sessions")]) == []
+    assert problem.severity == check_programs_and_disks.NOTE
+    monkeypatch.setattr(check_programs_and_disks, "read_mounts", table.replace(kind, "ext4").encode)
+    assert check_programs_and_disks.check_network_disks([str(tmp_path / "sessions")]) == []

@@ -49,7 +49,7 @@ def _store(kind: str, tmp_path: Path) -> Conversations:
 @pytest.mark.parametrize("token", ["b" * 20, "e" * 20], ids=["bob", "the machine"])
 @pytest.mark.parametrize("kind", ["memory", "file"])
 @in_loop
-async def test_a_foreign_id_is_the_same_as_a_missing_one(
+async def test_foreign_conversation_id_answers_like_missing_id(
     kind: str, token: str, method: str, route: str, body: Any, tmp_path: Path
 ) -> None:
     """The same status and words, but for the id; what is there stays as it is."""
@@ -69,7 +69,7 @@ async def test_a_foreign_id_is_the_same_as_a_missing_one(
 
 @pytest.mark.parametrize("kind", ["memory", "file"])
 @in_loop
-async def test_a_foreign_conversation_is_neither_listed_nor_continued(
+async def test_foreign_conversation_is_neither_listed_nor_continued(
     kind: str, tmp_path: Path
 ) -> None:
     """One that is asked for by its id is a new one, with another id."""

@@ -44,7 +44,7 @@ def _broken_off(call: dict[str, Any]) -> Session:
 
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.parametrize("tool", IN_FILES)
-def test_a_session_that_is_written_has_no_call_that_waits(
+def test_written_session_contains_no_pending_tool_call(
     tool: str, name: str, tmp_path: Path
 ) -> None:
     """What a tool is given to go on with holds text only: there is nothing for it to run."""
@@ -65,7 +65,9 @@ def test_a_session_that_is_written_has_no_call_that_waits(
     "name",
     [n if n in ("shell", "of openai") else pytest.param(n, marks=pytest.mark.slow) for n in CALLS],
 )
-def test_a_briefing_tells_it_and_does_nothing(name: str, module_workspace: Path) -> None:
+def test_resume_and_stop_show_pending_call_but_run_nothing(
+    name: str, module_workspace: Path
+) -> None:
     """`resume` and `stop` of a conversation that broke off, with a run that was paused."""
     id = begin(module_workspace, "plan", "Cleaning", "Clean up.")
     call = SessionMessage("assistant", "", tool_calls=[CALLS[name]])

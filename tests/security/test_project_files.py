@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cortext.tools.mcp_servers import mcp_servers
+from cortext.tools.mcp_server_names import mcp_servers
 from tests.command import cortext, head_of, ok
 from tests.homes import Homes, lay_out, move_project, said
 
@@ -57,7 +57,7 @@ def use_everything(project: Path, env: Mapping[str, str]) -> str:
     done = cortext(project, "import", ID, env=env)
     assert done.returncode == 0, done.stderr
     key = done.stdout.strip().removeprefix("imported: ")
-    printed = cortext(project, "resume", key, "--print", env=env)
+    printed = cortext(project, "resume", key, "--print", "--write", env=env)
     assert f"claude --resume {ID}" in printed.stdout, printed.stderr
     briefed = cortext(project, "resume", key, env=env)
     assert TURNS[0][1].split("\n")[0][:40] in briefed.stdout, briefed.stderr
@@ -75,13 +75,11 @@ def test_hostile_mcp_json_hangs_no_command(
     use_everything(project, env)
 
 
-def test_mcp_json_that_is_too_large_is_named_and_passed_over(
-    project: Path, env: Mapping[str, str]
-) -> None:
+def test_too_large_mcp_json_is_reported_and_ignored(project: Path, env: Mapping[str, str]) -> None:
     path = project / ".mcp.json"
     path.write_text('{"a": "' + '\\"' * (LARGE // 2), encoding="utf-8")
     said = use_everything(project, env)
-    assert f"{path} is passed over: larger than 1,048,576 bytes" in said
+    assert f"skipped {path}: larger than 1,048,576 bytes" in said
 
 
 def test_pipe_in_place_of_mcp_json_hangs_no_command(project: Path, env: Mapping[str, str]) -> None:
@@ -99,7 +97,7 @@ def test_pipe_in_place_of_mcp_json_hangs_no_command(project: Path, env: Mapping[
     ],
 )
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
-def test_hostile_settings_of_a_project_name_few_servers(
+def test_hostile_project_settings_yield_at_most_1000_servers(
     project: Path, tool: str, name: str, text: str
 ) -> None:
     (project / name).parent.mkdir(exist_ok=True)
@@ -108,13 +106,13 @@ def test_hostile_settings_of_a_project_name_few_servers(
 
 
 @pytest.mark.parametrize("text", TOML.values(), ids=TOML)
-def test_hostile_toml_of_a_project_names_no_servers(project: Path, text: str) -> None:
+def test_hostile_project_toml_yields_no_servers(project: Path, text: str) -> None:
     (project / ".codex").mkdir()
     (project / ".codex/config.toml").write_text(text, encoding="utf-8")
     assert mcp_servers("codex", str(project)) == []
 
 
-def test_comments_and_commas_at_the_end_are_read(project: Path) -> None:
+def test_jsonc_settings_with_comments_and_trailing_commas_are_read(project: Path) -> None:
     text = '{ // one\n "mcp": {"a//b": {}, /* two */ "c\\"d": {"x": [1,],},},\n}'
     (project / "opencode.jsonc").write_text(text, encoding="utf-8")
     assert mcp_servers("opencode", str(project)) == ["a//b", 'c"d']

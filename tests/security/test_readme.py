@@ -54,13 +54,13 @@ def collected() -> Counter[str]:
     return Counter(line.partition("[")[0] for line in done.stdout.split("\n") if "::" in line)
 
 
-def test_every_failure_has_a_row() -> None:
+def test_readme_has_row_for_every_failure() -> None:
     assert [row[0].partition(":")[0] for row in _rows()] == FAILURES
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(_LOOKS + 20)
-def test_every_number_is_what_pytest_collects(collected: Counter[str]) -> None:
+def test_readme_case_counts_match_pytest_collection(collected: Counter[str]) -> None:
     """A test that is gone, or has other cases, is told here."""
     told = {f"{place}::{name}": number for place, name, number in _named() if _is_test(name)}
     assert told == {name: collected[name] for name in told}
@@ -79,7 +79,7 @@ def _failed(names: list[str], folder: Path = ROOT) -> Counter[str]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(_RUNS + 20)
-def test_what_passes_is_what_was_measured() -> None:
+def test_readme_pass_counts_match_test_run() -> None:
     """Every test of the table is run: what a row says of it is what failed now."""
     failed = _failed([f"{place}::{name}" for place, name, _ in _named() if _is_test(name)])
     measured = {
@@ -89,7 +89,7 @@ def test_what_passes_is_what_was_measured() -> None:
     assert measured == {row[0]: row[3] for row in _rows()}, failed
 
 
-def test_what_passes_is_counted(tmp_path: Path) -> None:
+def test_failed_counts_failing_and_erroring_cases(tmp_path: Path) -> None:
     """A case that fails, and one that cannot be tried, are inputs that got through."""
     (tmp_path / "test_it.py").write_text(
         "import pytest\n"
@@ -102,7 +102,7 @@ def test_what_passes_is_counted(tmp_path: Path) -> None:
     assert _failed(names, tmp_path) == {names[0]: 2, names[1]: 1}
 
 
-def test_every_list_is_as_long_as_it_says() -> None:
+def test_readme_list_lengths_match_modules() -> None:
     told = {(place, name): number for place, name, number in _named() if not _is_test(name)}
     modules = {place: place.removesuffix(".py").replace("/", ".") for place, _ in told}
     there = {key: getattr(import_module(modules[key[0]]), key[1]) for key in told}
@@ -110,7 +110,7 @@ def test_every_list_is_as_long_as_it_says() -> None:
     assert told == {key: len(inputs) for key, inputs in there.items()}
 
 
-def test_every_row_adds_up_and_lets_nothing_pass() -> None:
+def test_readme_row_totals_add_up_and_no_input_passes() -> None:
     """The inputs of a row are those of its tests."""
     for title, _, inputs, passing, tests in _rows():
         numbers = [int(number) for _, _, number in _NAMED.findall(tests)]

@@ -31,7 +31,9 @@ def hostile_workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=lambda words: words[0])
-def test_no_escape_reaches_the_terminal(words: tuple[str, ...], hostile_workspace: Path) -> None:
+def test_no_command_prints_terminal_escapes_of_conversation(
+    words: tuple[str, ...], hostile_workspace: Path
+) -> None:
     """Neither what was said, nor what stands in a damaged line, nor what a log has."""
     done = cortext(hostile_workspace, *words)
     assert "Traceback" not in done.stderr

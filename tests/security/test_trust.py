@@ -56,12 +56,12 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("key", KEYS)
-def test_no_file_answers_a_question_of_a_tool(key: str, written: dict[str, str]) -> None:
+def test_no_written_file_answers_trust_question_of_tool(key: str, written: dict[str, str]) -> None:
     """Neither its settings nor a session that is written for it."""
     assert [name for name, text in written.items() if key in text] == []
 
 
-def test_there_is_something_to_find(written: dict[str, str]) -> None:
+def test_written_files_include_cortext_settings_of_every_tool(written: dict[str, str]) -> None:
     """Settings of each tool are among the files, with what we do add to them."""
     for part in (".claude", "opencode", ".gemini", ".codex"):
         assert [name for name, text in written.items() if part in name and "cortext" in text], part

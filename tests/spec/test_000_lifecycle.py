@@ -19,7 +19,7 @@ def test_status_transitions(tmp_workspace: Path) -> None:
     refused = cortext(tmp_workspace, "stop", id)
     assert refused.returncode == 1
     assert "a conversation cannot go from completed to paused" in refused.stderr
-    assert f"hint: `cortext resume {id} --reopen` goes on with it" in refused.stderr
+    assert f"hint: `cortext resume {id} --reopen` continues it" in refused.stderr
     assert head_of(tmp_workspace, id)["status"] == "completed"
 
 

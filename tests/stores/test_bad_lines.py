@@ -17,7 +17,9 @@ from tests.stores.files import KINDS, LINES, Place
      b"half\0\0half"],
     ids=repr,
 )  # fmt: skip
-def test_bad_line_in_the_middle(kind: str, bad: bytes, tmp_path: Path) -> None:
+def test_bad_line_hides_only_itself_and_is_named_by_load(
+    kind: str, bad: bytes, tmp_path: Path
+) -> None:
     """It hides one line: load names file, line and what to do; read gives the rest."""
     place = Place(kind, tmp_path)
     place.open().save(session("s", message("one"), message("two", 1)))
@@ -42,7 +44,9 @@ def test_bad_line_in_the_middle(kind: str, bad: bytes, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", LINES)
 @pytest.mark.parametrize("where", ["start", "middle", "before the newline", "own line", "end"])
-def test_nul_runs(kind: str, where: str, tmp_path: Path) -> None:
+def test_run_of_nuls_hides_at_most_one_line_and_is_reported(
+    kind: str, where: str, tmp_path: Path
+) -> None:
     """NULs at any place: the rest loads, and the gap is named."""
     place = Place(kind, tmp_path)
     place.open().save(session("s", message("one"), message("two", 1)))
@@ -67,7 +71,7 @@ def test_nul_runs(kind: str, where: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_byte_order_mark(kind: str, tmp_path: Path) -> None:
+def test_byte_order_mark_is_skipped_and_reported(kind: str, tmp_path: Path) -> None:
     """An editor's BOM is passed over and said."""
     place = Place(kind, tmp_path)
     place.open().save(session("s", message("one")))
@@ -84,7 +88,7 @@ def test_byte_order_mark(kind: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_line_breaks_of_other_systems(kind: str, tmp_path: Path) -> None:
+def test_unicode_line_breaks_do_not_end_lines_and_crlf_does(kind: str, tmp_path: Path) -> None:
     """U+2028 and its like in a text are no ends of lines; CRLF ends one."""
     place = Place(kind, tmp_path)
     odd = "a\u2028b\u2029c\x85d\x0be\x0cf\x1cg\rh\ni"
@@ -97,7 +101,7 @@ def test_line_breaks_of_other_systems(kind: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", LINES)
-def test_lone_surrogates_and_nan_in_lines(kind: str, tmp_path: Path) -> None:
+def test_lone_surrogates_are_kept_and_nan_is_read_as_null(kind: str, tmp_path: Path) -> None:
     """Lone surrogates are read as such; NaN as null, and reported with its line."""
     place = Place(kind, tmp_path)
     place.open().save(session("s"))
@@ -116,7 +120,7 @@ def test_lone_surrogates_and_nan_in_lines(kind: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", LINES)
-def test_duplicate_ids(kind: str, tmp_path: Path) -> None:
+def test_duplicate_id_in_lines_is_reported_and_not_fatal(kind: str, tmp_path: Path) -> None:
     """A line that stands twice: nothing is dropped in silence."""
     place = Place(kind, tmp_path)
     place.open().save(session("s", message("one", id="a")))
@@ -131,7 +135,7 @@ def test_duplicate_ids(kind: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_line_of_64_megabytes(kind: str, tmp_path: Path) -> None:
+def test_line_of_64_megabytes_loads_with_its_neighbours(kind: str, tmp_path: Path) -> None:
     """It loads, its neighbours too, and the tail after it does not need it."""
     place = Place(kind, tmp_path)
     place.open().save(session("s", message("one"), message("x" * (64 << 20), 1), message("two", 2)))

@@ -62,7 +62,9 @@ def outcome(verb: Callable[[], object]) -> str:
 
 
 @pytest.mark.parametrize("content", CONTENTS)
-def test_any_content(target: tuple[Place, Path], content: str) -> None:
+def test_read_of_any_content_changes_no_file_and_reports_damage(
+    target: tuple[Place, Path], content: str
+) -> None:
     """Only our errors, no changed byte, and damage is either raised or listed."""
     place, path = target
     path.write_bytes(CONTENTS[content])
@@ -83,7 +85,9 @@ def test_any_content(target: tuple[Place, Path], content: str) -> None:
 
 
 @pytest.mark.parametrize("content", CONTENTS)
-def test_save_over_any_content(target: tuple[Place, Path], content: str) -> None:
+def test_save_over_damaged_file_keeps_its_bytes_as_corrupt(
+    target: tuple[Place, Path], content: str
+) -> None:
     """A save over what cannot be read keeps its bytes in *.corrupt, and the session loads."""
     place, path = target
     path.write_bytes(CONTENTS[content])
@@ -95,7 +99,9 @@ def test_save_over_any_content(target: tuple[Place, Path], content: str) -> None
 
 
 @pytest.mark.parametrize("content", CONTENTS)
-def test_checkpoint_and_append_over_any_content(target: tuple[Place, Path], content: str) -> None:
+def test_checkpoint_and_append_lose_no_unreadable_lines(
+    target: tuple[Place, Path], content: str
+) -> None:
     """They work or are refused; lines that could not be read are somewhere all the same."""
     place, path = target
     data = CONTENTS[content]
@@ -109,7 +115,7 @@ def test_checkpoint_and_append_over_any_content(target: tuple[Place, Path], cont
     outcome(lambda: place.open().read("s"))
 
 
-def test_missing_file(target: tuple[Place, Path]) -> None:
+def test_missing_file_is_reported_as_not_found_or_damage(target: tuple[Place, Path]) -> None:
     """A file that is gone: the session is not found, or the missing part is named."""
     place, path = target
     path.unlink()
@@ -123,7 +129,7 @@ def test_missing_file(target: tuple[Place, Path]) -> None:
             place.open().load("s")
 
 
-def test_directory_in_the_place_of_a_file(target: tuple[Place, Path]) -> None:
+def test_directory_in_place_of_file_raises_corrupted_error(target: tuple[Place, Path]) -> None:
     """SessionCorruptedError that says where; what the directory holds is untouched."""
     place, path = target
     path.unlink()
@@ -142,7 +148,7 @@ def test_directory_in_the_place_of_a_file(target: tuple[Place, Path]) -> None:
     assert [item.read_text(encoding="utf-8") for item in found] == ["x"]
 
 
-def test_fifo_in_the_place_of_a_file(target: tuple[Place, Path]) -> None:
+def test_fifo_in_place_of_file_raises_corrupted_error_at_once(target: tuple[Place, Path]) -> None:
     """A pipe is not waited for: the same error at once."""
     place, path = target
     path.unlink()
@@ -157,7 +163,7 @@ def test_fifo_in_the_place_of_a_file(target: tuple[Place, Path]) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_damaged_neighbours_hide_nothing(kind: str, tmp_path: Path) -> None:
+def test_damaged_session_hides_no_other_session(kind: str, tmp_path: Path) -> None:
     """One zero-filled session, and odd files beside it: all others are listed and load."""
     place = Place(kind, tmp_path)
     store = place.open()

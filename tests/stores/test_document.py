@@ -18,7 +18,7 @@ def store(tmp_path: Path) -> SessionStorage:
     return SessionStorage(tmp_path)
 
 
-def test_backup_is_the_version_before(store: SessionStorage) -> None:
+def test_backup_contains_version_before_last_save(store: SessionStorage) -> None:
     """Each save makes what was there the backup."""
     mine = session("s")
     store.save(mine)
@@ -34,7 +34,7 @@ def test_backup_is_the_version_before(store: SessionStorage) -> None:
     "damage", [b"", b"\0" * 100, b"{", b"[1]", b"{}", b'{"created_at":1,"title":2}']
 )
 @pytest.mark.parametrize("fresh", [True, False])
-def test_saving_over_a_corrupt_primary_keeps_the_good_backup(
+def test_save_over_corrupt_document_keeps_good_backup(
     store: SessionStorage, damage: bytes, fresh: bool
 ) -> None:
     """The corrupt bytes go to *.corrupt; the backup is still the last good version."""
@@ -50,7 +50,7 @@ def test_saving_over_a_corrupt_primary_keeps_the_good_backup(
     assert texts(store.load("s").messages) == ["new"]
 
 
-def test_damage_in_place_does_not_reach_the_backup(store: SessionStorage) -> None:
+def test_damage_in_document_does_not_reach_backup(store: SessionStorage) -> None:
     """Primary and backup are two files: a write into one leaves the other alone."""
     mine = session("s", message("good"))
     store.save(mine)
@@ -64,7 +64,7 @@ def test_damage_in_place_does_not_reach_the_backup(store: SessionStorage) -> Non
     assert store.load("s") == mine
 
 
-def test_two_corrupt_versions_are_both_kept(store: SessionStorage) -> None:
+def test_every_corrupt_version_is_set_aside_under_own_name(store: SessionStorage) -> None:
     """No set-aside file takes the place of another."""
     for damage in (b"first", b"second", b"third"):
         store.get_path("s").write_bytes(damage)
@@ -73,7 +73,7 @@ def test_two_corrupt_versions_are_both_kept(store: SessionStorage) -> None:
     assert kept == [b"first", b"second", b"third"]
 
 
-def test_load_never_recovers_by_itself(store: SessionStorage) -> None:
+def test_load_of_corrupt_document_never_recovers_from_backup(store: SessionStorage) -> None:
     """A corrupt primary is an error, also with a good backup beside it."""
     mine = session("s", message("good"))
     store.save(mine)
@@ -87,7 +87,7 @@ def test_load_never_recovers_by_itself(store: SessionStorage) -> None:
     assert sorted(path.name for path in store.storage_dir.iterdir()) == before
 
 
-def test_recover_from_backup(store: SessionStorage) -> None:
+def test_recover_from_backup_restores_session_and_keeps_corrupt_file(store: SessionStorage) -> None:
     """The backup comes back; what could not be read is kept beside it."""
     mine = session("s", message("good"))
     store.save(mine)
@@ -99,7 +99,7 @@ def test_recover_from_backup(store: SessionStorage) -> None:
     assert store.get_backup_path("s").exists()
 
 
-def test_recover_a_missing_primary(store: SessionStorage) -> None:
+def test_recover_from_backup_restores_missing_document(store: SessionStorage) -> None:
     """A deleted file comes back too."""
     mine = session("s", message("good"))
     store.save(mine)
@@ -110,7 +110,9 @@ def test_recover_a_missing_primary(store: SessionStorage) -> None:
 
 
 @pytest.mark.parametrize("backup", [None, b"", b"{", b"{}", b"[1]"])
-def test_recover_without_a_good_backup(store: SessionStorage, backup: bytes | None) -> None:
+def test_recover_without_good_backup_returns_false_and_changes_nothing(
+    store: SessionStorage, backup: bytes | None
+) -> None:
     """False, and both files are as they were."""
     store.get_path("s").write_bytes(b"corrupt")
     if backup is not None:
@@ -120,7 +122,7 @@ def test_recover_without_a_good_backup(store: SessionStorage, backup: bytes | No
     assert backup is None or store.get_backup_path("s").read_bytes() == backup
 
 
-def test_recover_does_not_destroy_a_newer_version(store: SessionStorage) -> None:
+def test_recover_from_backup_keeps_document_of_newer_version(store: SessionStorage) -> None:
     """A primary of a later release is no damage: refused, or kept beside it."""
     mine = session("s", message("good"))
     store.save(mine)
@@ -134,7 +136,7 @@ def test_recover_does_not_destroy_a_newer_version(store: SessionStorage) -> None
     assert newer in [path.read_bytes() for path in store.storage_dir.glob("s.json*")]
 
 
-def test_delete_takes_the_backup_along(store: SessionStorage) -> None:
+def test_delete_removes_backup(store: SessionStorage) -> None:
     """For real, also when only the backup is left."""
     mine = session("s", message("words"))
     store.save(mine)
@@ -144,7 +146,7 @@ def test_delete_takes_the_backup_along(store: SessionStorage) -> None:
     assert [path for path in store.storage_dir.iterdir() if path.is_file()] == []
 
 
-def test_cleanup_removes_old_ones_only(store: SessionStorage) -> None:
+def test_cleanup_removes_only_old_readable_sessions(store: SessionStorage) -> None:
     """Old ones go, the newest stay whatever their age, unreadable ones are never touched."""
     now = clock.now()
     for days in range(0, 60, 10):
@@ -158,7 +160,7 @@ def test_cleanup_removes_old_ones_only(store: SessionStorage) -> None:
     assert store.list_session_ids() == ["corrupt", "d0", "d10"]
 
 
-def test_cleanup_survives_any_neighbour(store: SessionStorage) -> None:
+def test_cleanup_keeps_unreadable_and_newer_files(store: SessionStorage) -> None:
     """A deep, a newer and a strange file stop nothing and are kept."""
     store.get_path("deep").write_bytes(b'{"a":' * 50_000)
     store.get_path("newer").write_bytes(b'{"version":"7.0","created_at":"1970-01-01T00:00:00Z"}')
@@ -168,7 +170,7 @@ def test_cleanup_survives_any_neighbour(store: SessionStorage) -> None:
     assert store.get_path("newer").exists()
 
 
-def test_index_is_no_session(store: SessionStorage) -> None:
+def test_index_json_is_not_a_session(store: SessionStorage) -> None:
     """`index.json` is the index's: its id is refused, and it is not listed."""
     (store.storage_dir / "index.json").write_bytes(b"{}")
     assert store.list_session_ids() == []
@@ -187,7 +189,7 @@ def test_storage_size_counts_all_files(store: SessionStorage) -> None:
     assert store.get_storage_size() == sum(path.stat().st_size for path in walked)
 
 
-def test_no_temp_files_are_left(store: SessionStorage) -> None:
+def test_writes_leave_no_temp_files(store: SessionStorage) -> None:
     """After any number of writes."""
     mine = session("s")
     for step in range(5):
@@ -198,7 +200,7 @@ def test_no_temp_files_are_left(store: SessionStorage) -> None:
     assert list(store.storage_dir.rglob("*.tmp")) == []
 
 
-def test_records_are_not_encoded_again(
+def test_save_encodes_only_new_messages(
     store: SessionStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A save encodes only the messages that are new since the last one."""
@@ -221,7 +223,7 @@ def test_records_are_not_encoded_again(
     assert store.load("s") == again
 
 
-def test_sound_file_never_looks_corrupt(
+def test_save_with_parallel_loads_sets_nothing_aside_as_corrupt(
     store: SessionStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Other threads that load many sessions in the middle of a save change nothing of it."""
@@ -229,21 +231,21 @@ def test_sound_file_never_looks_corrupt(
         store.save(session(f"s{number}"))
     mine = store.load("s0")
     before = store.get_path("s0").read_bytes()
-    real = store._known.keep_others
+    real = store._known.add_others_records
 
     def meanwhile(*arguments: Session) -> None:
         for number in range(1, 12):
             store.load(f"s{number}")
         real(*arguments)
 
-    monkeypatch.setattr(store._known, "keep_others", meanwhile)
+    monkeypatch.setattr(store._known, "add_others_records", meanwhile)
     mine.title = "new"
     store.save(mine)
     assert [path.name for path in store.storage_dir.iterdir() if ".corrupt" in path.name] == []
     assert store.get_backup_path("s0").read_bytes() == before
 
 
-def test_refused_save_leaves_the_backup_alone(store: SessionStorage) -> None:
+def test_refused_save_leaves_document_and_backup_unchanged(store: SessionStorage) -> None:
     """What cannot be written is found before any file is touched."""
     mine = session("s", message("first"))
     store.save(mine)
@@ -270,7 +272,7 @@ def backups(store: SessionStorage) -> list[str]:
     return sorted(path.stem for path in store.storage_dir.glob("*.backup"))
 
 
-def test_cleanup_of_backups_removes_old_ones_only(store: SessionStorage) -> None:
+def test_cleanup_of_backups_removes_only_old_backups(store: SessionStorage) -> None:
     for days in (0, 6, 8, 90):
         save_twice(store, f"d{days:02}", days_old=days)
     before = {id: store.load(id) for id in store.list_session_ids()}
@@ -282,7 +284,7 @@ def test_cleanup_of_backups_removes_old_ones_only(store: SessionStorage) -> None
 
 
 @pytest.mark.parametrize("damage", ["missing", "garbage", "empty", "newer", "folder", "half"])
-def test_cleanup_of_backups_keeps_the_only_copy(store: SessionStorage, damage: str) -> None:
+def test_cleanup_of_backups_keeps_only_readable_copy(store: SessionStorage, damage: str) -> None:
     """A session that cannot be read can still be recovered afterwards."""
     save_twice(store, "s", days_old=90)
     save_twice(store, "sound", days_old=90)
@@ -302,7 +304,7 @@ def test_cleanup_of_backups_keeps_the_only_copy(store: SessionStorage, damage: s
         assert texts(store.load("s").messages) == texts(session("s").messages)
 
 
-def test_cleanup_of_backups_leaves_other_files_alone(store: SessionStorage) -> None:
+def test_cleanup_of_backups_leaves_other_files(store: SessionStorage) -> None:
     others = [store.storage_dir / name for name in (".x.backup", "index.backup", "a b.backup")]
     for path in others:
         path.write_bytes(b"{}")

@@ -21,7 +21,7 @@ def on_day(id: str, days: int, text: str) -> Session:
     return Session(id, created_at=when, updated_at=when, messages=[message(text)])
 
 
-def test_one_id_on_two_days(store: FolderStore, tmp_path: Path) -> None:
+def test_id_on_two_days_must_be_named_with_date(store: FolderStore, tmp_path: Path) -> None:
     """`DATE/ID` names one; the bare id is refused with both days, and nothing is written."""
     store.save(on_day("001-plan-x", 0, "first"))
     other = FolderStore(tmp_path / "other")
@@ -45,7 +45,7 @@ def test_one_id_on_two_days(store: FolderStore, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("id", ["é" * 110, "001-plan-größe", "计" * 73, "कि"])
-def test_names_in_any_script(store: FolderStore, id: str) -> None:
+def test_ids_in_any_script_work_in_every_verb(store: FolderStore, id: str) -> None:
     """What is an id works on every verb, also the longest."""
     store.save(session(id))
     store.append(id, message("one"))
@@ -54,7 +54,7 @@ def test_names_in_any_script(store: FolderStore, id: str) -> None:
     assert store.delete(id)
 
 
-def test_delete_leaves_the_markdown(store: FolderStore, tmp_path: Path) -> None:
+def test_delete_keeps_markdown_beside_session(store: FolderStore, tmp_path: Path) -> None:
     """Only `.session/` is ours; an empty folder goes with it, one with markdown stays."""
     store.save(session("s"))
     store.save(session("t"))
@@ -67,7 +67,7 @@ def test_delete_leaves_the_markdown(store: FolderStore, tmp_path: Path) -> None:
     assert texts(store.load("s").messages) == ["new"]
 
 
-def test_folders_without_a_session_are_none(store: FolderStore, tmp_path: Path) -> None:
+def test_folders_without_session_are_not_listed(store: FolderStore, tmp_path: Path) -> None:
     """Hidden folders, folders with markdown only, and files are not listed."""
     for name in (
         "2025-11-22/only-markdown",
@@ -82,7 +82,9 @@ def test_folders_without_a_session_are_none(store: FolderStore, tmp_path: Path) 
     assert store.exists("only-markdown") is False
 
 
-def test_head_counts_messages_at_checkpoint(store: FolderStore, tmp_path: Path) -> None:
+def test_checkpoint_writes_message_count_of_lines_to_head(
+    store: FolderStore, tmp_path: Path
+) -> None:
     """`message_count` is what stands in the lines."""
     store.save(session("s", message("one")))
     store.append("s", message("two", 1))
@@ -91,7 +93,7 @@ def test_head_counts_messages_at_checkpoint(store: FolderStore, tmp_path: Path) 
     assert '"message_count": 2' in head
 
 
-def test_stale_checkpoint_does_not_hide_later_messages(store: FolderStore) -> None:
+def test_updated_at_follows_append_after_stale_checkpoint(store: FolderStore) -> None:
     """A head that counted unsaved messages leaves `updated_at` to what was appended later."""
     mine = session("s", message("one"))
     store.save(mine)

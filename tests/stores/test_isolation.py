@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from cortext import Session, SessionMessage, SessionStorage, SessionStorageError, open_session_store
-from cortext.stores.fingerprints import Recent
+from cortext.stores.limited_cache import LimitedCache
 
 JANUARY, MARCH = (datetime(2026, month, 2, tzinfo=UTC) for month in (1, 3))
 KINDS = ("document", "log", "workspace")
 
 
-def test_the_same_id_on_another_day_is_another_conversation(tmp_path: Path) -> None:
+def test_same_id_on_another_day_is_another_conversation(tmp_path: Path) -> None:
     """Numbers start again each day: saving March's leaves January's alone."""
     store = open_session_store(f"workspace:{tmp_path}")
     store.save(Session("001-plan", created_at=JANUARY, messages=[SessionMessage("user", "old")]))
@@ -26,7 +26,7 @@ def test_the_same_id_on_another_day_is_another_conversation(tmp_path: Path) -> N
     assert store.load("2026-03-02/001-plan").messages == []
 
 
-def test_a_conversation_that_was_moved_to_another_day_is_saved_there(tmp_path: Path) -> None:
+def test_conversation_moved_to_another_day_is_saved_there(tmp_path: Path) -> None:
     """It is the same one by the time at which it began."""
     store = open_session_store(f"workspace:{tmp_path}")
     session = Session("001-plan", created_at=JANUARY)
@@ -39,7 +39,7 @@ def test_a_conversation_that_was_moved_to_another_day_is_saved_there(tmp_path: P
 
 
 @pytest.mark.parametrize(("kind", "suffix"), [("document", "json"), ("log", "jsonl")])
-def test_delete_spares_ids_that_look_like_side_files(
+def test_delete_keeps_sessions_whose_ids_look_like_side_files(
     kind: str, suffix: str, tmp_path: Path
 ) -> None:
     """`a.json.corrupt-talk` is a session, and not what was set aside of `a`."""
@@ -52,7 +52,7 @@ def test_delete_spares_ids_that_look_like_side_files(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_saving_a_new_object_over_a_session_keeps_its_messages(kind: str, tmp_path: Path) -> None:
+def test_save_of_new_object_with_same_id_keeps_stored_messages(kind: str, tmp_path: Path) -> None:
     """A program that makes its session each time it starts loses nothing of the last time."""
     for text in ("first run", "second run"):
         store = open_session_store(f"{kind}:{tmp_path}")
@@ -63,7 +63,9 @@ def test_saving_a_new_object_over_a_session_keeps_its_messages(kind: str, tmp_pa
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_eight_processes_may_all_begin_the_session(kind: str, tmp_path: Path) -> None:
+def test_eight_processes_create_one_session_and_keep_all_messages(
+    kind: str, tmp_path: Path
+) -> None:
     """The README's example, eight times at once: eight messages."""
     code = (
         "import sys; from datetime import UTC, datetime; from cortext import *\n"
@@ -78,7 +80,7 @@ def test_eight_processes_may_all_begin_the_session(kind: str, tmp_path: Path) ->
     assert sorted(message.content for message in found.messages) == [str(n) for n in range(8)]
 
 
-def test_cleanup_looks_again_before_it_deletes(
+def test_cleanup_keeps_session_appended_to_meanwhile(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A session that somebody goes on with in the meantime stays."""
@@ -100,9 +102,7 @@ def test_cleanup_looks_again_before_it_deletes(
 
 
 @pytest.mark.parametrize("part", ["", "/s", "/s/.session"])
-def test_symlinked_folders_of_a_workspace_are_not_written_through(
-    part: str, tmp_path: Path
-) -> None:
+def test_symlinked_workspace_folders_are_never_written_through(part: str, tmp_path: Path) -> None:
     """Day, conversation or `.session`: whatever a link leads to is left alone."""
     place = tmp_path / "w"
     store = open_session_store(f"workspace:{place}")
@@ -125,7 +125,7 @@ def test_symlinked_folders_of_a_workspace_are_not_written_through(
     assert {path: path.read_bytes() for path in target.rglob("*") if path.is_file()} == before
 
 
-def test_a_retry_after_the_file_was_replaced_is_still_known(tmp_path: Path) -> None:
+def test_append_retry_after_file_is_replaced_stores_message_once(tmp_path: Path) -> None:
     """Others append and checkpoint in between; the message is stored once."""
     mine, others = (open_session_store(f"log:{tmp_path}") for _ in range(2))
     mine.save(Session("s"))
@@ -138,7 +138,7 @@ def test_a_retry_after_the_file_was_replaced_is_still_known(tmp_path: Path) -> N
     assert [m.id for m in mine.load("s").messages].count("req-1") == 1
 
 
-def test_a_file_that_shrank_is_not_taken_for_what_it_was(tmp_path: Path) -> None:
+def test_append_after_truncation_stores_lost_message_again(tmp_path: Path) -> None:
     """What was cut off can be appended again."""
     store = open_session_store(f"log:{tmp_path}")
     store.save(Session("s"))
@@ -161,9 +161,9 @@ def test_dropped_stores_leave_no_open_files(tmp_path: Path) -> None:
     assert len(os.listdir("/proc/self/fd")) <= before + 2
 
 
-def test_recent_values_may_be_put_from_many_threads() -> None:
+def test_recent_accepts_puts_from_many_threads_and_stays_bounded() -> None:
     """No exception, and never more than it may hold."""
-    recent: Recent[int] = Recent(4)
+    recent: LimitedCache[int] = LimitedCache(4)
     failed: list[BaseException] = []
 
     def put(start: int) -> None:
@@ -187,7 +187,7 @@ def test_recent_values_may_be_put_from_many_threads() -> None:
 
 
 @pytest.mark.parametrize("kind", ["document", "log"])
-def test_what_killed_writers_left_goes_with_the_next_delete(kind: str, tmp_path: Path) -> None:
+def test_delete_removes_old_temp_files_of_killed_writers(kind: str, tmp_path: Path) -> None:
     """Old temp files only: one that is new may be somebody's work."""
     storage = open_session_store(f"{kind}:{tmp_path}")
     storage.save(Session("s"))

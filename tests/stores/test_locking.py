@@ -37,7 +37,9 @@ def holder(saved_place: Place):
         child.kill()
 
 
-def test_lock_of_another_process(saved_place: Place, holder: subprocess.Popen[str]) -> None:
+def test_writers_wait_for_lock_and_then_name_its_holder(
+    saved_place: Place, holder: subprocess.Popen[str]
+) -> None:
     """A writer waits, then gets an error that names the holder; nothing was written."""
     before = saved_place.files()
     store = saved_place.open(lock_wait=0.05)
@@ -57,7 +59,7 @@ def test_lock_of_another_process(saved_place: Place, holder: subprocess.Popen[st
     assert saved_place.files() == before
 
 
-def test_readers_do_not_wait_for_a_lock(saved_place: Place, holder: subprocess.Popen[str]) -> None:
+def test_readers_do_not_wait_for_lock(saved_place: Place, holder: subprocess.Popen[str]) -> None:
     """Reading works while somebody writes."""
     store = saved_place.open(lock_wait=0)
     assert texts(store.load("s").messages) == texts(store.tail("s", 1)) == ["one"]
@@ -65,7 +67,7 @@ def test_readers_do_not_wait_for_a_lock(saved_place: Place, holder: subprocess.P
     assert store.list_session_ids() == ["s"]
 
 
-def test_lock_is_free_when_its_holder_was_killed(
+def test_lock_is_free_after_holder_is_killed(
     saved_place: Place, holder: subprocess.Popen[str]
 ) -> None:
     """The system takes the lock back, and the stale file is harmless."""
@@ -76,7 +78,7 @@ def test_lock_is_free_when_its_holder_was_killed(
     assert texts(saved_place.open().load("s").messages) == ["one", "two"]
 
 
-def test_stale_lock_files_are_harmless(saved_place: Place) -> None:
+def test_stale_or_missing_lock_file_does_not_block_append(saved_place: Place) -> None:
     """Whatever stands in them, and also if somebody removed them."""
     saved_place.lock.write_bytes(b"99999999\n")
     saved_place.open(lock_wait=0).append("s", message("two", 1))
@@ -85,7 +87,7 @@ def test_stale_lock_files_are_harmless(saved_place: Place) -> None:
     assert texts(saved_place.open().load("s").messages) == ["one", "two", "three"]
 
 
-def test_locks_are_never_unlinked(saved_place: Place) -> None:
+def test_lock_file_is_never_removed(saved_place: Place) -> None:
     """A lock file that goes away would have two holders; also delete leaves it."""
     store = saved_place.open()
     store.append("s", message("two", 1))
@@ -95,7 +97,7 @@ def test_locks_are_never_unlinked(saved_place: Place) -> None:
     assert saved_place.lock.stat().st_ino == inode
 
 
-def test_parent_and_forked_child_both_append(saved_place: Place) -> None:
+def test_parent_and_forked_child_append_every_message(saved_place: Place) -> None:
     """A store object that was used before a fork works on both sides of it."""
     store = saved_place.open()
     store.append("s", message("before", 1))
@@ -118,7 +120,7 @@ def test_parent_and_forked_child_both_append(saved_place: Place) -> None:
         assert mine == [f"{name} {step}" for step in range(20)]
 
 
-def test_two_processes_save_over_each_other(saved_place: Place) -> None:
+def test_parallel_saves_of_several_processes_lose_no_message(saved_place: Place) -> None:
     """Saves wait for each other; nobody's message is lost."""
     children = [start_child(saved_place.url, "save", "s", f"w{n}", "10") for n in range(3)]
     said = [line for child in children for line in finish(child)]
@@ -126,7 +128,9 @@ def test_two_processes_save_over_each_other(saved_place: Place) -> None:
     assert len(said) == 30
 
 
-def test_retry_is_durable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_append_of_stored_message_syncs_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """An append that finds its message there acknowledges it, so it syncs it, in every store."""
     for kind in KINDS:
         place = Place(kind, tmp_path / kind)

@@ -20,14 +20,14 @@ def filled(folder: Path, count: int = 5) -> LogStore:
     return store
 
 
-def test_head_is_read_alone(tmp_path: Path) -> None:
+def test_head_returns_session_without_records(tmp_path: Path) -> None:
     """Everything of the session but its records."""
     store = filled(tmp_path)
     head = store.head("one")
     assert (head.id, head.agent, head.title, head.messages) == ("one", "qa-test", "before", [])
 
 
-def test_amended_head_leaves_every_record(tmp_path: Path) -> None:
+def test_amend_keeps_records_and_tool_calls(tmp_path: Path) -> None:
     """The bytes of the turns stay, and the tool call that the head holds."""
     store = filled(tmp_path)
     path = tmp_path / "one.jsonl"
@@ -40,7 +40,7 @@ def test_amended_head_leaves_every_record(tmp_path: Path) -> None:
     assert (again.tool_history, len(again.messages)) == (call, 5)
 
 
-def test_amended_head_keeps_a_torn_tail_for_the_next_append(tmp_path: Path) -> None:
+def test_amend_keeps_torn_tail_for_next_append(tmp_path: Path) -> None:
     """What was not written to its end is set aside by an append, not lost before."""
     store = filled(tmp_path)
     path = tmp_path / "one.jsonl"
@@ -52,7 +52,7 @@ def test_amended_head_keeps_a_torn_tail_for_the_next_append(tmp_path: Path) -> N
     assert [m.content for m in LogStore(tmp_path).load("one").messages][-2:] == ["turn 4", "next"]
 
 
-def test_head_that_is_none_is_not_amended(tmp_path: Path) -> None:
+def test_amend_refuses_broken_head_and_names_line_1(tmp_path: Path) -> None:
     """The error names line 1, and the file is as it was."""
     store = filled(tmp_path)
     path = tmp_path / "one.jsonl"
@@ -65,7 +65,7 @@ def test_head_that_is_none_is_not_amended(tmp_path: Path) -> None:
     assert path.read_bytes() == before
 
 
-def test_session_that_is_not_there(tmp_path: Path) -> None:
+def test_head_amend_and_blocks_of_missing_session_raise_not_found(tmp_path: Path) -> None:
     store = filled(tmp_path)
     for look in (store.head, store.amend, lambda id: list(store.blocks(id))):
         with pytest.raises(SessionNotFoundError):
@@ -73,7 +73,7 @@ def test_session_that_is_not_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 7, 100, 1 << 20])
-def test_blocks_are_the_records(tmp_path: Path, size: int) -> None:
+def test_blocks_return_all_records_and_damages_for_any_size(tmp_path: Path, size: int) -> None:
     """However the file is cut, all records come in order, and damage has its line."""
     store = filled(tmp_path, 30)
     path = tmp_path / "one.jsonl"
@@ -88,7 +88,7 @@ def test_blocks_are_the_records(tmp_path: Path, size: int) -> None:
     assert {damage.path for damage in damages} == {str(path)}
 
 
-def test_blocks_of_an_empty_file(tmp_path: Path) -> None:
+def test_head_of_empty_file_raises_corrupted_error(tmp_path: Path) -> None:
     """There is nothing in it, and that is damage."""
     store = filled(tmp_path)
     (tmp_path / "one.jsonl").write_bytes(b"")

@@ -43,7 +43,7 @@ def test_symlinked_session_file_is_read_and_never_written(
     assert (path.is_symlink(), target.read_bytes()) == (True, bytes_before)
 
 
-def test_symlinked_side_files_are_not_followed(saved_place: Place, tmp_path: Path) -> None:
+def test_symlinked_side_files_are_never_written_through(saved_place: Place, tmp_path: Path) -> None:
     """A lock or a backup that was replaced by a link writes nothing elsewhere."""
     target = tmp_path / "precious"
     target.write_bytes(b"precious")
@@ -62,7 +62,7 @@ MODES = """
 import os, sys
 os.umask(0)
 from cortext.testing.suite_base import message, session
-from cortext.testing.child_process import open_store
+from cortext.testing.store_writer_program import open_store
 store = open_store(sys.argv[1])
 store.save(session("s", message("one")))
 store.append("s", message("two", 1))
@@ -84,7 +84,7 @@ store.delete("t")
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_everything_is_private_under_umask_000(kind: str, tmp_path: Path) -> None:
+def test_session_files_are_private_under_umask_000(kind: str, tmp_path: Path) -> None:
     """0700 folders and 0600 files from the first instant, side files too."""
     tmp_path.chmod(0o755)
     place = Place(kind, tmp_path / "a" / "place")
@@ -107,7 +107,7 @@ def test_everything_is_private_under_umask_000(kind: str, tmp_path: Path) -> Non
     assert [path.name for path in found if ".corrupt" in path.name] != []
 
 
-def test_delete_leaves_no_words_behind(saved_place: Place) -> None:
+def test_delete_leaves_no_text_of_session_in_any_file(saved_place: Place) -> None:
     """Backup, torn tails and corrupt versions go with the session; only locks stay."""
     store = saved_place.open()
     store.append("s", message("secret", 1))

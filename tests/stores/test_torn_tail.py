@@ -24,7 +24,7 @@ def last_line(place: Place) -> tuple[bytes, bytes]:
     return data[:cut], data[cut:]
 
 
-def test_cut_at_every_byte(torn_place: Place) -> None:
+def test_last_line_cut_at_any_byte_is_reported_and_append_repairs(torn_place: Place) -> None:
     """Wherever the last line ends: whole messages load, the loss is reported, append mends it."""
     before, line = last_line(torn_place)
     for length in range(1, len(line) - 1):
@@ -32,7 +32,7 @@ def test_cut_at_every_byte(torn_place: Place) -> None:
         torn_place.lines.write_bytes(before + torn)
         reading = torn_place.open().read("s")
         assert texts(reading.session.messages) == ["one", "zwei é 😀"]
-        assert [(d.fatal, d.path, "torn" in d.detail) for d in reading.damages] == [
+        assert [(d.fatal, d.path, "incomplete" in d.detail) for d in reading.damages] == [
             (False, str(torn_place.lines), True)
         ]
         assert reading.damages[0].line == before.count(b"\n") + 1
@@ -46,7 +46,7 @@ def test_cut_at_every_byte(torn_place: Place) -> None:
         next(torn_place.root.rglob("*.torn")).unlink()
 
 
-def test_whole_line_without_its_newline_is_kept(torn_place: Place) -> None:
+def test_last_line_without_newline_is_loaded(torn_place: Place) -> None:
     """Only the newline is missing: the message loads, and append ends the line."""
     before, line = last_line(torn_place)
     torn_place.lines.write_bytes(before + line[:-1])
@@ -61,7 +61,7 @@ def test_whole_line_without_its_newline_is_kept(torn_place: Place) -> None:
     assert texts(torn_place.open().load("s").messages)[2:] == ["last: é \u2028 😀", "next"]
 
 
-def test_retry_after_a_line_without_its_newline(torn_place: Place) -> None:
+def test_append_retry_completes_line_without_newline(torn_place: Place) -> None:
     """The message is there, so the retry of its append stores nothing, and ends the line."""
     before, line = last_line(torn_place)
     torn_place.lines.write_bytes(before + line[:-1])
@@ -69,7 +69,7 @@ def test_retry_after_a_line_without_its_newline(torn_place: Place) -> None:
     assert torn_place.lines.read_bytes() == before + line
 
 
-def test_retry_after_a_torn_line(torn_place: Place) -> None:
+def test_append_retry_stores_torn_message(torn_place: Place) -> None:
     """The retry of what was torn stores it."""
     before, line = last_line(torn_place)
     torn_place.lines.write_bytes(before + line[: len(line) // 2])
@@ -77,7 +77,7 @@ def test_retry_after_a_torn_line(torn_place: Place) -> None:
     assert torn_place.lines.read_bytes() == before + line
 
 
-def test_every_torn_tail_is_kept(torn_place: Place) -> None:
+def test_every_torn_tail_is_set_aside_under_own_name(torn_place: Place) -> None:
     """One crash after the other: no set-aside tail takes the place of another."""
     for number in range(4):
         with torn_place.lines.open("ab") as file:
@@ -87,7 +87,7 @@ def test_every_torn_tail_is_kept(torn_place: Place) -> None:
     assert torn_place.open().load("s").message_count == 7
 
 
-def test_torn_tail_is_mended_by_an_open_store_too(torn_place: Place) -> None:
+def test_open_store_repairs_torn_tail_of_other_writer(torn_place: Place) -> None:
     """Also by a store that had the file open when another writer died."""
     store = torn_place.open()
     store.append("s", message("mine", 3))
@@ -98,7 +98,7 @@ def test_torn_tail_is_mended_by_an_open_store_too(torn_place: Place) -> None:
     assert texts(store.load("s").messages)[-2:] == ["mine", "next"]
 
 
-def test_torn_tail_is_logged_by_load(torn_place: Place, caplog: pytest.LogCaptureFixture) -> None:
+def test_load_logs_torn_tail_once(torn_place: Place, caplog: pytest.LogCaptureFixture) -> None:
     """A strict load leaves it out and says so, once."""
     with torn_place.lines.open("ab") as file:
         file.write(b"torn")
@@ -106,11 +106,11 @@ def test_torn_tail_is_logged_by_load(torn_place: Place, caplog: pytest.LogCaptur
         torn_place.open().load("s")
     assert len(caplog.messages) == 1
     assert str(torn_place.lines) in caplog.messages[0]
-    assert "torn" in caplog.messages[0]
+    assert "incomplete" in caplog.messages[0]
 
 
 @pytest.mark.parametrize("verb", ["save", "checkpoint"])
-def test_torn_tail_survives_a_write_of_the_whole(torn_place: Place, verb: str) -> None:
+def test_save_and_checkpoint_keep_bytes_of_torn_tail(torn_place: Place, verb: str) -> None:
     """Its bytes are still somewhere after a save, and after a checkpoint."""
     with torn_place.lines.open("ab") as file:
         file.write(b"precious bytes")
@@ -124,7 +124,7 @@ def test_torn_tail_survives_a_write_of_the_whole(torn_place: Place, verb: str) -
     assert torn_place.open().load("s").title == "new"
 
 
-def test_torn_tail_of_nuls(torn_place: Place) -> None:
+def test_zero_filled_tail_is_set_aside_as_torn(torn_place: Place) -> None:
     """Zero-filled blocks after a power cut are a torn tail."""
     with torn_place.lines.open("ab") as file:
         file.write(b"\0" * 5000)
@@ -134,7 +134,7 @@ def test_torn_tail_of_nuls(torn_place: Place) -> None:
     assert torn_place.open().read("s").damages == []
 
 
-def test_half_line_then_the_same_line_again(torn_place: Place) -> None:
+def test_half_line_before_same_line_is_one_damage(torn_place: Place) -> None:
     """What a writer without our care leaves: the half is one damage, the whole line is read."""
     before, line = last_line(torn_place)
     torn_place.lines.write_bytes(before + line[:20] + b"\n" + line)

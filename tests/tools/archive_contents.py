@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from cortext.features.archive.archive_copies import folder_of
+from cortext.features.archive.archive_copy_states import folder_of
 from cortext.model.session import Session
 from cortext.tools.reader_protocol import DecodedTranscript, Glance
 from cortext.tools.registry import open_bridge

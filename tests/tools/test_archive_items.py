@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from cortext.errors import SessionCorruptedError
-from cortext.features.archive.archive_copies import folder_of
+from cortext.features.archive.archive_copy_states import folder_of
 from cortext.features.archive.archive_sync import sync
 from cortext.tools.opencode.storage import OpenCodeDatabase, Raw
 from cortext.tools.registry import open_bridge
@@ -45,7 +45,7 @@ def make_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str]
 
 
 @pytest.mark.parametrize(("tool", "version"), RECORDINGS)
-def test_recordings_outlive_the_tool(
+def test_archive_reads_same_sessions_after_tool_folder_is_deleted(
     make_home: Callable[[str], Path], tool: str, version: str
 ) -> None:
     """Of every tool and version: after its folder is gone, the archive says word for word what
@@ -65,7 +65,7 @@ def test_recordings_outlive_the_tool(
     assert archived(tool) == before
 
 
-def test_sub_agents_and_what_they_wrote(make_home: Callable[[str], Path]) -> None:
+def test_archive_keeps_claude_sub_agents_and_tool_results(make_home: Callable[[str], Path]) -> None:
     """Claude Code's are in files beside their conversation, in two arrangements."""
     home = make_home("claude")
     line, id = claude_lines.line, claude_lines.ID
@@ -86,7 +86,9 @@ def test_sub_agents_and_what_they_wrote(make_home: Callable[[str], Path]) -> Non
     assert kept.exists()
 
 
-def test_documents_of_gemini_and_the_way_to_them(make_home: Callable[[str], Path]) -> None:
+def test_archive_keeps_gemini_documents_and_their_working_dir(
+    make_home: Callable[[str], Path],
+) -> None:
     """Older releases write one document, and only projects.json says which folder it was; an
     entry that the tool forgets stays."""
     home = make_home("gemini")
@@ -105,7 +107,7 @@ def test_documents_of_gemini_and_the_way_to_them(make_home: Callable[[str], Path
     assert archived("gemini") == before
 
 
-def test_names_that_codex_gave(make_home: Callable[[str], Path]) -> None:
+def test_archive_keeps_thread_name_that_codex_drops(make_home: Callable[[str], Path]) -> None:
     """They stand in a file of their own; a name that the tool drops stays."""
     home = make_home("codex")
     shutil.copytree(GOLDEN / "codex" / "0.166.0", home, dirs_exist_ok=True)
@@ -118,7 +120,9 @@ def test_names_that_codex_gave(make_home: Callable[[str], Path]) -> None:
     assert archived("codex")[id][0].title == "The cache"
 
 
-def test_a_rollout_that_codex_moves_or_packs(make_home: Callable[[str], Path]) -> None:
+def test_archive_keeps_one_copy_of_moved_or_compressed_rollout(
+    make_home: Callable[[str], Path],
+) -> None:
     """It stays one copy, and goes on."""
     home = make_home("codex")
     shutil.copytree(GOLDEN / "codex" / "0.166.0", home, dirs_exist_ok=True)
@@ -146,7 +150,9 @@ def change(made: Made, statement: str, *values: Any) -> None:
         db.execute(statement, values)
 
 
-def test_rows_that_change_and_go(make_home: Callable[[str], Path]) -> None:
+def test_archive_follows_changed_and_deleted_opencode_rows(
+    make_home: Callable[[str], Path],
+) -> None:
     """After each sync the log says what the database says, and only what is new was added."""
     made = Made(make_home("opencode"))
     made.session()
@@ -184,7 +190,9 @@ def test_rows_that_change_and_go(make_home: Callable[[str], Path]) -> None:
 
 
 @pytest.mark.parametrize("first", [False, True])
-def test_older_installs_of_opencode(make_home: Callable[[str], Path], first: bool) -> None:
+def test_archive_keeps_file_tree_of_older_opencode(
+    make_home: Callable[[str], Path], first: bool
+) -> None:
     """A tree of files is kept like rows, and goes on as rows when the tool moves it."""
     home = make_home("opencode")
     made = Made(home)
@@ -199,7 +207,7 @@ def test_older_installs_of_opencode(make_home: Callable[[str], Path], first: boo
     assert archived("opencode") == before
 
 
-def test_a_long_session_of_opencode(
+def test_glance_at_archived_opencode_session_reads_only_ends(
     make_home: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A glance at its copy reads the two ends and says what the tool says."""
@@ -227,7 +235,7 @@ def test_a_long_session_of_opencode(
     assert sum(taken) < source.size / 2
 
 
-def test_rows_that_cannot_be_read_do_not_hide_the_others(
+def test_unreadable_opencode_rows_are_reported_and_hide_no_other(
     make_home: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of a damaged database what can be read is kept, it is named, and what was kept stays."""
@@ -256,7 +264,9 @@ def test_rows_that_cannot_be_read_do_not_hide_the_others(
     assert archived("opencode") == contents("opencode")
 
 
-def test_damage_of_a_copy_is_named_and_hides_nothing_else(make_home: Callable[[str], Path]) -> None:
+def test_damaged_archive_copy_is_reported_and_keeps_other_messages(
+    make_home: Callable[[str], Path],
+) -> None:
     """In the archive as in the tool's own file."""
     home = make_home("claude")
     line = claude_lines.line
@@ -280,7 +290,7 @@ def test_damage_of_a_copy_is_named_and_hides_nothing_else(make_home: Callable[[s
     assert bridge.glance(one).title == "text 0"
 
 
-def test_golden_log_of_opencode(tmp_path: Path) -> None:
+def test_golden_opencode_archive_log_is_read(tmp_path: Path) -> None:
     """What a release wrote, every later one reads."""
     kept = Path(__file__).parents[1] / "durability/golden/opencode-1.18.33.jsonl.gz"
     expected = json.loads((GOLDEN / "opencode/1.18.33/said.json").read_text(encoding="utf-8"))

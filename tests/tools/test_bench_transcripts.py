@@ -10,7 +10,7 @@ from cortext.tools.registry import open_bridge
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_a_made_transcript_is_read_whole(tool: str, tmp_path: Path) -> None:
+def test_generated_bench_transcript_is_read_without_damage(tool: str, tmp_path: Path) -> None:
     """Nothing is wrong with it, everybody speaks in it, and each call has its result."""
     write_one(tool, tmp_path, Words(3), 200_000)
     bridge = open_bridge(tool, str(tmp_path / FOLDERS.get(tool, f".{tool}")))

@@ -101,7 +101,7 @@ def heard(speech: Speech, data: bytes, size: int) -> tuple[str, list[dict[str, A
 
 @pytest.mark.parametrize("size", [1, 7, 1 << 20])
 @pytest.mark.parametrize("tool", tool_names())
-def test_the_text_of_a_stream(tool: str, size: int) -> None:
+def test_speech_extracts_answer_and_tokens_from_stream_in_any_blocks(tool: str, size: int) -> None:
     """However a stream is cut, the answer is the person's part of it, with its tokens."""
     speech = speech_of(tool, cwd="/")
     said, _ = heard(speech, STREAMS[tool], size)
@@ -109,7 +109,7 @@ def test_the_text_of_a_stream(tool: str, size: int) -> None:
 
 
 @pytest.mark.parametrize("tool", tool_names())
-def test_what_is_no_event_is_passed_over(tool: str) -> None:
+def test_speech_ignores_lines_that_are_not_events(tool: str) -> None:
     """Warnings, empty lines, other values and unknown events among the lines hide nothing."""
     noise = (
         b'a warning\n\n[1]\nnull\n{"type":"new"}\n{"method":"new","params":3}\n{"id":99,"x":1}\n'
@@ -119,7 +119,7 @@ def test_what_is_no_event_is_passed_over(tool: str) -> None:
     assert heard(speech, noise + first + b"\n" + noise + rest, 1000)[0] == SAID
 
 
-def test_any_other_program_is_heard_as_it_is() -> None:
+def test_speech_of_unknown_program_is_its_plain_output() -> None:
     """A character that is cut in two is one; what is no UTF-8 is shown as such."""
     speech = speech_of("", cwd="/")
     data = "ünï 🎉\r\n{}".encode() + b"\xff\xc3"
@@ -142,7 +142,7 @@ FAILED: dict[str, bytes] = {
 
 
 @pytest.mark.parametrize("tool", tool_names())
-def test_a_tool_that_says_why_it_failed(tool: str) -> None:
+def test_speech_reports_problem_that_tool_states(tool: str) -> None:
     """Its own words are the problem."""
     speech = speech_of(tool, cwd="/")
     speech.opening("Hello")
@@ -152,7 +152,7 @@ def test_a_tool_that_says_why_it_failed(tool: str) -> None:
     assert (said, speech.problem, speech.over) == ("", "No credit.", True)
 
 
-def test_the_conversation_with_codex() -> None:
+def test_codex_turn_is_ephemeral_and_requests_no_policy() -> None:
     """Nothing is kept, nothing is loosened: no policy, no sandbox, no approval is asked for."""
     speech = speech_of("codex", cwd="/p", model="m-1")
     _, replies = heard(speech, STREAMS["codex"], 1000)
@@ -163,7 +163,7 @@ def test_the_conversation_with_codex() -> None:
     ]
 
 
-def test_the_conversation_with_opencode() -> None:
+def test_opencode_turn_sets_model_before_prompt() -> None:
     """The model is chosen before the prompt is sent; no file of ours is offered."""
     speech = speech_of("opencode", cwd="/p", model="stub/m-1")
     asked = [json.loads(speech.opening("Hello"))]
@@ -197,7 +197,9 @@ OPTIONS = [{"kind": "allow_once", "optionId": "yes"}, {"kind": "reject_once", "o
         ("codex", "something/new", {"error": -32601}),
     ],
 )
-def test_what_a_tool_asks_is_declined(tool: str, method: str, answer: dict[str, Any]) -> None:
+def test_speech_declines_permission_requests_of_tool(
+    tool: str, method: str, answer: dict[str, Any]
+) -> None:
     """There is nobody to allow it."""
     request = {"id": "q", "method": method, "params": {"options": OPTIONS}}
     reply = json.loads(speech_of(tool, cwd="/").hear(lines(request)).reply)
@@ -209,7 +211,7 @@ def test_what_a_tool_asks_is_declined(tool: str, method: str, answer: dict[str, 
 
 
 @pytest.mark.parametrize("tool", tool_names())
-def test_no_word_loosens_a_tool(tool: str, tmp_path: Path) -> None:
+def test_turn_plan_contains_no_bypass_option(tool: str, tmp_path: Path) -> None:
     """Among the words and in the environment there is nothing that skips a question."""
     plan = turn_plan(tool, cwd=str(tmp_path), model="m-1")
     words = " ".join((*plan.words, *plan.environment)).lower()
@@ -218,13 +220,13 @@ def test_no_word_loosens_a_tool(tool: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("model", ["--yolo", "-c", "a b", "$(x)", "m\n", "x" * 200])
-def test_a_model_is_never_an_option(model: str, tmp_path: Path) -> None:
+def test_turn_plan_rejects_invalid_model_names(model: str, tmp_path: Path) -> None:
     """A file of a workspace may name any model."""
-    with pytest.raises(CortextError, match="no name of a model"):
+    with pytest.raises(CortextError, match="not a valid model name"):
         turn_plan("claude", cwd=str(tmp_path), model=model)
 
 
-def test_a_server_of_opencode_has_a_password(tmp_path: Path) -> None:
+def test_opencode_turn_plan_has_new_server_password_each_time(tmp_path: Path) -> None:
     """Nobody else on the machine is to speak with it: another one for each turn."""
     both = [turn_plan("opencode", cwd=str(tmp_path)).environment for _ in range(2)]
     first, second = (each["OPENCODE_SERVER_PASSWORD"] for each in both)
@@ -242,7 +244,7 @@ def test_a_server_of_opencode_has_a_password(tmp_path: Path) -> None:
         ('{"projects": {"PROJECT": {"hasTrustDialogAccepted": true}}}', False),
     ],
 )
-def test_a_project_brings_nothing_unless_it_is_trusted(
+def test_claude_turn_plan_disables_hooks_of_untrusted_project(
     state: str | None, off: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Claude Code asks nobody without a terminal: hooks and servers of a project that the person

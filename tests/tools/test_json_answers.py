@@ -61,13 +61,15 @@ def lines(events: list[dict[str, object]]) -> str:
         ("codex", lines(CODEX), Report(TEXT, "01a1e2cc", AnswerUsage(22, 14))),
     ],
 )
-def test_what_was_seen(tool: str, said: str, expected: Report) -> None:
+def test_read_report_reads_recorded_report_of_each_tool(
+    tool: str, said: str, expected: Report
+) -> None:
     assert read_report(tool, said) == expected
 
 
 @pytest.mark.parametrize("tool", tool_names())
 @given(st.recursive(st.text() | st.integers() | st.none() | st.booleans(), st.lists))
-def test_what_is_no_report_is_the_answer(tool: str, value: object) -> None:
+def test_read_report_returns_unknown_output_as_answer(tool: str, value: object) -> None:
     """Another release may say it otherwise: nothing is lost, and nothing raised."""
     said = json.dumps(value)
     assert read_report(tool, said) == Report(said)
@@ -75,7 +77,7 @@ def test_what_is_no_report_is_the_answer(tool: str, value: object) -> None:
 
 
 @pytest.mark.parametrize("tool", tool_names())
-def test_a_report_with_parts_of_other_kinds(tool: str) -> None:
+def test_read_report_ignores_fields_of_wrong_type(tool: str) -> None:
     """What fits is taken."""
     odd = {"result": TEXT, "response": TEXT, "session_id": 5, "usage": [], "stats": {"models": 1}}
     event = {"type": "item.completed", "sessionID": None, "part": {"type": "text", "text": TEXT}}

@@ -16,7 +16,7 @@ ID = "11111111-2222-4333-8444-555555555555"
 
 @pytest.mark.parametrize("id", ["--yolo", "-r", "", "a b", "$(touch x)", "../x", "a\nb", "x" * 200])
 @pytest.mark.parametrize("tool", tool_names())
-def test_an_id_is_never_an_option(tool: str, id: str) -> None:
+def test_launch_plans_reject_invalid_session_ids(tool: str, id: str) -> None:
     """A transcript may call itself anything."""
     for plan in (
         lambda: resume_plan(tool, id, cwd="/"),
@@ -29,13 +29,15 @@ def test_an_id_is_never_an_option(tool: str, id: str) -> None:
             fork_plan(tool, id, new=ID, cwd="/")
 
 
-def test_a_question_leaves_the_settings_of_a_project_out() -> None:
+def test_claude_ask_plan_excludes_project_settings() -> None:
     """Claude Code would run its hooks without asking: there is no terminal."""
     words = ask_plan("claude", ID, "?", "/", denying="").words
     assert words[words.index("--setting-sources") + 1] == "user"
 
 
-def test_a_question_has_an_agent_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_opencode_ask_plan_uses_own_agent_without_permissions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """What a configuration allows its agents does not hold for this one; theirs stay."""
     theirs = {"agent": {"build": {"tools": {"write": True}}}, "theme": "dark"}
     monkeypatch.setenv("OPENCODE_CONFIG_CONTENT", json.dumps(theirs))
@@ -49,7 +51,7 @@ def test_a_question_has_an_agent_of_its_own(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.parametrize("tool", ["claude", "gemini"])
-def test_the_command_of_a_project_is_not_ours(
+def test_has_command_is_false_when_project_overrides_command(
     tool: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A project's own `/workspace.resume` would run in place of the person's: it is not started."""
@@ -68,7 +70,7 @@ def test_the_command_of_a_project_is_not_ours(
     assert not has_command(tool, str(project))
 
 
-def test_links_among_the_transcripts_lead_nowhere(tmp_path: Path) -> None:
+def test_codex_scan_does_not_follow_linked_folders(tmp_path: Path) -> None:
     """A folder of Codex that links to itself is looked through once."""
     day = tmp_path / "sessions/2026/01/12"
     day.mkdir(parents=True)

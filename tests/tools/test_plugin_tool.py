@@ -125,7 +125,7 @@ def toy_person(tmp_path: Path) -> Person:
     return made
 
 
-def test_sessions_of_a_read_only_tool_are_listed_searched_shown_and_exported(
+def test_read_only_tool_sessions_are_listed_searched_shown_and_exported(
     toy_person: Person,
 ) -> None:
     (row,) = json.loads(toy_person.ok("list", "--json"))
@@ -135,15 +135,15 @@ def test_sessions_of_a_read_only_tool_are_listed_searched_shown_and_exported(
     assert "The ballast is uneven." in toy_person.ok("export", ID)
 
 
-def test_sessions_of_a_read_only_tool_outlive_it_in_the_archive(toy_person: Person) -> None:
+def test_read_only_tool_session_is_shown_from_archive_after_deletion(toy_person: Person) -> None:
     result: dict[str, Any] = json.loads(toy_person.ok("sync", "--json"))
     assert {one["tool"]: one["new"] for one in result["tools"]}["toy"] == 1
     os.unlink(toy_person.home / f".toy/talks/{ID}.jsonl")
     assert "The ballast is uneven." in toy_person.ok("show", ID)
 
 
-def test_a_session_of_a_read_only_tool_is_resumed_in_another_tool(toy_person: Person) -> None:
-    printed = toy_person.ok("resume", ID, "--tool", "claude", "--print")
+def test_read_only_tool_session_resumes_in_another_tool(toy_person: Person) -> None:
+    printed = toy_person.ok("resume", ID, "--tool", "claude", "--print", "--write")
     assert "claude --resume " in printed
     (written,) = (toy_person.home / ".claude/projects").glob("*/*.jsonl")
     assert "The ballast is uneven." in written.read_text()
@@ -152,12 +152,12 @@ def test_a_session_of_a_read_only_tool_is_resumed_in_another_tool(toy_person: Pe
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("resume", ID, "--tool", "toy", "--print"), "cortext cannot start Toy"),
+        (("resume", ID, "--tool", "toy", "--print", "--write"), "cortext cannot start Toy"),
         (("ask", ID, "Why?", "--tool", "toy"), "cortext cannot start Toy"),
-        (("setup", "--tools", "toy", "--yes"), "there is nothing that cortext can set up in Toy"),
+        (("setup", "--tools", "toy", "--yes"), "cortext has nothing to set up in Toy"),
     ],
 )
-def test_what_a_read_only_tool_lacks_is_said_in_one_sentence(
+def test_read_only_tool_explains_missing_capability_in_one_sentence(
     toy_person: Person, words: tuple[str, ...], sentence: str
 ) -> None:
     done = toy_person.run(*words)
@@ -165,12 +165,12 @@ def test_what_a_read_only_tool_lacks_is_said_in_one_sentence(
     assert f"error: {sentence}\nhint: " in done.stderr
 
 
-def test_doctor_and_tool_names_work_with_a_read_only_tool(toy_person: Person) -> None:
+def test_doctor_and_tool_names_work_with_read_only_tool(toy_person: Person) -> None:
     assert "toy" in toy_person.run("sync", "--tools", "nothing").stderr
     assert "Traceback" not in toy_person.run("doctor").stderr
 
 
-def test_sessions_disappear_from_lists_with_the_package_of_their_tool(toy_person: Person) -> None:
+def test_sessions_leave_list_when_package_of_tool_is_removed(toy_person: Person) -> None:
     assert ID in toy_person.ok("list", "--json")
     (toy_person.packages / "toy_tool-1.0.dist-info/entry_points.txt").unlink()
     assert ID not in toy_person.ok("list", "--json")
@@ -180,9 +180,7 @@ def test_sessions_disappear_from_lists_with_the_package_of_their_tool(toy_person
     "entry",
     ["bad = no_such_module:TOOL", "bad = toy_tool:no_such_name", "bad = toy_tool.reader:ToyBridge"],
 )
-def test_a_broken_entry_point_is_named_and_breaks_no_command(
-    toy_person: Person, entry: str
-) -> None:
+def test_broken_entry_point_is_named_and_breaks_no_command(toy_person: Person, entry: str) -> None:
     toy_person.register("broken", entry)
     done = toy_person.run("list", "--json")
     assert done.returncode == 0
@@ -191,11 +189,11 @@ def test_a_broken_entry_point_is_named_and_breaks_no_command(
     assert "Traceback" not in done.stderr
 
 
-def test_an_entry_point_cannot_replace_a_built_in_tool(toy_person: Person) -> None:
+def test_entry_point_cannot_replace_built_in_tool(toy_person: Person) -> None:
     (toy_person.packages / "toy_tool/other.py").write_text(
         DESCRIPTION.replace('name="toy"', 'name="claude"')
     )
     toy_person.register("other", "claude = toy_tool.other:TOOL")
     done = toy_person.run("list")
     assert done.returncode == 0
-    assert "there is a tool claude already" in done.stderr
+    assert "a tool claude already exists" in done.stderr

@@ -11,9 +11,9 @@ import pytest
 
 from cortext.errors import SessionCorruptedError, why
 from cortext.formats.record_lines import Damage
-from cortext.tools import jsonl_transcripts, tool_context
+from cortext.tools import jsonl_transcripts, surrounding_session
 from cortext.tools.archive_items import archive_source
-from cortext.tools.claude import subagents
+from cortext.tools.claude import old_subagent_files
 from cortext.tools.gemini.reader import GeminiBridge
 from cortext.tools.opencode import reader, records
 from cortext.tools.opencode.reader import OpenCodeBridge
@@ -39,7 +39,7 @@ def unread_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def _claude(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (home / "agent-1.jsonl").write_bytes(b"{}\n")
     monkeypatch.setattr(jsonl_transcripts, "read_head", _broken)
-    subagents.agents_beside(str(home))
+    old_subagent_files.subagent_files_in(str(home))
 
 
 def _gemini(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,32 +57,36 @@ def _opencode(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _inside(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tool_context, "read_file", _broken)
+    monkeypatch.setattr(surrounding_session, "read_file", _broken)
     assert (
-        tool_context.holding([TranscriptSource("claude", "x", str(home / "x.jsonl"), 1, "x")], "x")
+        surrounding_session.holding(
+            [TranscriptSource("claude", "x", str(home / "x.jsonl"), 1, "x")], "x"
+        )
         == []
     )
 
 
 @pytest.mark.parametrize("read", [_claude, _gemini, _opencode, _inside])
-def test_what_is_passed_over_is_named_with_a_reason(
+def test_unreadable_tool_file_is_logged_with_reason(
     read: Any, unread_home: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING, "cortext"):
         read(unread_home, monkeypatch)
     (said,) = caplog.messages
-    assert said.startswith(str(unread_home))
-    assert said.endswith(" is passed over: input/output error")
+    assert said.startswith(f"skipped {unread_home}")
+    assert said.endswith(": input/output error")
 
 
-def test_parts_up_to_the_one_that_cannot_be_read() -> None:
+def test_read_parts_keeps_parts_before_unreadable_file() -> None:
     """The file is named, since nothing else tells which of the many it was."""
     damages: list[Damage] = []
     assert [id for id, _ in records.read_parts(_rows(), damages)] == ["p1"]
     assert [damage.detail for damage in damages] == ["/a/file: input/output error"]
 
 
-def test_what_sync_could_not_look_into(unread_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_archive_source_reports_unreadable_opencode_database(
+    unread_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (unread_home / "opencode").mkdir()
     monkeypatch.setattr(OpenCodeBridge, "databases", lambda self: ["/a/opencode.db"])
     monkeypatch.setattr("cortext.tools.opencode.archived_files.read_database", _broken)
@@ -99,5 +103,7 @@ def test_what_sync_could_not_look_into(unread_home: Path, monkeypatch: pytest.Mo
         (SessionCorruptedError("/A/b", "Not a JSON object"), "/A/b: Not a JSON object"),
     ],
 )
-def test_sentences_of_ours_stay_as_they_are(error: Exception, told: str) -> None:
+def test_why_keeps_cortext_sentences_and_shortens_system_errors(
+    error: Exception, told: str
+) -> None:
     assert why(error) == told

@@ -55,7 +55,9 @@ def running(folder: Path, name: str, *words: str) -> Iterator[int]:
         (f"grep claude --resume {ID}", []),
     ],
 )
-def test_a_command_line_says_its_session(line: str, ids: list[str], tmp_path: Path) -> None:
+def test_live_sessions_reads_session_id_from_command_line(
+    line: str, ids: list[str], tmp_path: Path
+) -> None:
     """Only behind the options for it; of a copy the copy's."""
     name, *words = line.split()
     with running(tmp_path, name, *words) as pid:
@@ -74,14 +76,14 @@ def test_a_command_line_says_its_session(line: str, ids: list[str], tmp_path: Pa
         ("", ""),
     ],
 )
-def test_programs_of_tools(line: str, tool: str) -> None:
+def test_is_program_recognises_only_programs_of_tools(line: str, tool: str) -> None:
     """What only names a tool is none."""
     tools = [t for t in ("claude", "codex", "gemini", "opencode") if is_program(t, line.split())]
     assert tools == ([tool] if tool else [])
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs /proc")
-def test_a_hostile_row_hides_no_session(tmp_path: Path, data_home: Path) -> None:
+def test_hostile_opencode_row_hides_no_live_session(tmp_path: Path, data_home: Path) -> None:
     """Whatever a row of OpenCode's says its folder and time are, the others are found."""
     home = data_home / "opencode"
     home.mkdir(parents=True)

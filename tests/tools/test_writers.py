@@ -45,7 +45,7 @@ messages = st.builds(
 
 
 @given(st.lists(messages, max_size=12))
-def test_turns_take_turns(said: list[SessionMessage]) -> None:
+def test_turns_of_alternates_user_and_assistant_without_loss(said: list[SessionMessage]) -> None:
     """The person first, then the agent, and so on; none is empty, and all that was said is in."""
     session = Session(messages=said)
     turns = turns_of(session, show=show)
@@ -60,7 +60,7 @@ def test_turns_take_turns(said: list[SessionMessage]) -> None:
             rest = rest.partition(each.content)[2]
 
 
-def test_tool_calls_are_text() -> None:
+def test_turns_of_writes_tool_calls_as_text() -> None:
     """One line that says what was done; a call without a result is no call that waits for one."""
     calls = [{"id": "c1", "name": "Bash", "arguments": {"command": "rm -rf build"}}]
     session = Session(
@@ -68,12 +68,12 @@ def test_tool_calls_are_text() -> None:
     )
     asked, answered = turns_of(session, show=show)
     assert asked.text == "Clean up."
-    assert answered.text.startswith("[tool call of the past] Bash · cortext show it --message 2")
+    assert answered.text.startswith("[earlier tool call] Bash · cortext show it --message 2")
     assert "$ rm -rf build" in answered.text
     assert "no result was recorded" in answered.text
 
 
-def test_over_the_budget_the_first_and_the_latest_stay() -> None:
+def test_turns_of_over_budget_keeps_first_and_latest_turns() -> None:
     """What is left out is said in its place, with the command that shows it."""
     said = [
         message(role, f"{role} {number} {'x' * 5000}", number)
@@ -84,12 +84,12 @@ def test_over_the_budget_the_first_and_the_latest_stay() -> None:
     assert sum(len(turn.text) for turn in turns) <= 50_000
     assert turns[0].text.startswith("user 0 ")
     assert turns[-1].text.startswith("assistant 199 ")
-    left = [line for turn in turns for line in turn.text.split("\n") if "[left out]" in line]
+    left = [line for turn in turns for line in turn.text.split("\n") if "[omitted]" in line]
     assert left
     assert all("cortext show it --message" in line for line in left)
 
 
-def test_no_turn_is_of_the_future() -> None:
+def test_turns_of_gives_no_future_timestamps() -> None:
     """What is said from now on comes after it, also where a clock went wrong."""
     later = datetime.now(UTC) + timedelta(days=400)
     turns = turns_of(Session(messages=[SessionMessage("user", "Hello.", later)]), show=show)
@@ -97,7 +97,7 @@ def test_no_turn_is_of_the_future() -> None:
 
 
 @pytest.mark.parametrize("tool", IN_FILES)
-def test_it_reads_as_it_was_written(tool: str, tmp_path: Path) -> None:
+def test_written_session_reads_back_unchanged(tool: str, tmp_path: Path) -> None:
     """The same texts in the same order, times kept, title and folder too; for its owner only."""
     home, cwd = str(tmp_path / "home"), tmp_path / "a project"
     cwd.mkdir()
@@ -116,7 +116,7 @@ def test_it_reads_as_it_was_written(tool: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("tool", IN_FILES)
-def test_nothing_that_is_there_changes(tool: str, tmp_path: Path) -> None:
+def test_write_changes_no_existing_file(tool: str, tmp_path: Path) -> None:
     """A second session beside the first: every file that was there has the bytes it had."""
     home, writer = tmp_path / "home", open_writer(tool, str(tmp_path / "home"))
     first = writer.write(TURNS, cwd=str(tmp_path), title="One")
@@ -127,7 +127,7 @@ def test_nothing_that_is_there_changes(tool: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("tool", IN_FILES)
-def test_a_session_is_whole_or_not_there(
+def test_failed_or_killed_write_leaves_no_partial_session(
     tool: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A disk that is full in the middle leaves nothing, and one who is killed there leaves nothing
@@ -169,7 +169,7 @@ def files(folder: Path) -> set[Path]:
     return {path for path in folder.rglob("*") if path.is_file()}
 
 
-def test_gemini_keeps_its_names_for_folders(tmp_path: Path) -> None:
+def test_gemini_writer_reuses_known_folder_name(tmp_path: Path) -> None:
     """A folder that it knows keeps its name; another of the same name gets the next one."""
     home = tmp_path / "home"
     home.mkdir()
@@ -183,7 +183,7 @@ def test_gemini_keeps_its_names_for_folders(tmp_path: Path) -> None:
     assert (home / "tmp/app/.project_root").read_text(encoding="utf-8") == str(two)
 
 
-def test_long_folders_of_claude() -> None:
+def test_claude_folder_name_shortens_long_paths() -> None:
     """Two hundred characters, and a number of its own for the whole."""
     assert folder_name("/tmp/a b/é") == "-tmp-a-b--"
     long = folder_name("/tmp/" + "x" * 300)
@@ -191,7 +191,7 @@ def test_long_folders_of_claude() -> None:
     assert len(long) > 200
 
 
-def test_a_rollout_of_ours_is_known(tmp_path: Path) -> None:
+def test_is_ours_recognises_only_written_rollouts(tmp_path: Path) -> None:
     """And no other."""
     written = open_writer("codex", str(tmp_path)).write(TURNS, cwd=str(tmp_path), title="")
     assert is_ours(written.path)

@@ -73,7 +73,7 @@ def open_titled(visit: Visit, title: str, query: str = "/") -> None:
     visit.page.wait_for_url("**/c/*")
 
 
-def test_the_list_has_conversations_of_all_tools(visit: Visit) -> None:
+def test_list_shows_conversations_of_every_tool(visit: Visit) -> None:
     """By day, the latest first, each with its facts; those of tools and of spawn among them."""
     visit.go("/")
     page = visit.page
@@ -104,11 +104,11 @@ def test_filters_narrow_the_list(visit: Visit) -> None:
         "Checkout fails for carts with a gift card"
     }
     visit.go("/?when=1999")
-    expect(page.locator(".none h2")).to_have_text("Nothing fits")
+    expect(page.locator(".none h2")).to_have_text("No results")
 
 
 @pytest.mark.slow
-def test_a_long_list_has_pages(visit: Visit) -> None:
+def test_long_list_is_paged_without_repeats(visit: Visit) -> None:
     """Older ones are a click away, and none is on two pages."""
     visit.go("/")
     page = visit.page
@@ -121,7 +121,7 @@ def test_a_long_list_has_pages(visit: Visit) -> None:
     assert not set(first) & set(second)
 
 
-def test_a_search_leads_to_the_message(visit: Visit) -> None:
+def test_search_hit_opens_conversation_at_message(visit: Visit) -> None:
     """What was said is found, marked, and opens at the very message."""
     visit.go("/")
     page = visit.page
@@ -137,10 +137,10 @@ def test_a_search_leads_to_the_message(visit: Visit) -> None:
     visit.go("/?q=marmot")
     expect(page.locator(".found a.go")).to_have_text("An agent of ours")
     visit.go("/?q=notsaidanywhere")
-    expect(page.locator(".none h2")).to_have_text("Nothing was found")
+    expect(page.locator(".none h2")).to_have_text("No results")
 
 
-def test_a_conversation_is_rendered(visit: Visit) -> None:
+def test_conversation_page_renders_markdown_code_and_folded_calls(visit: Visit) -> None:
     """Markdown, code with colours, a table; tool calls are folded, with their result inside."""
     open_titled(visit, "Checkout fails", "/?status=active")
     page = visit.page
@@ -160,7 +160,7 @@ def test_a_conversation_is_rendered(visit: Visit) -> None:
     expect(page.locator(".facts")).to_contain_text("48.2 k in, 3,904 out")
 
 
-def test_those_of_programs_and_of_spawn_open_as_well(visit: Visit) -> None:
+def test_conversations_of_programs_and_spawn_open(visit: Visit) -> None:
     """Whatever keeps them."""
     open_titled(visit, "Kept by a program", "/?tool=document")
     expect(visit.page.locator("#m1")).to_contain_text("Programs talk, too.")
@@ -173,7 +173,7 @@ def test_those_of_programs_and_of_spawn_open_as_well(visit: Visit) -> None:
     expect(visit.page.locator(".turn.user").first).to_be_visible()
 
 
-def test_a_result_has_a_link_of_its_own(visit: Visit) -> None:
+def test_link_to_folded_tool_result_unfolds_result(visit: Visit) -> None:
     """A deep link to a message that stands folded in a call unfolds it."""
     open_titled(visit, "Checkout fails", "/?status=active")
     visit.go(visit.page.url.removeprefix(visit.site.address) + "#m4")
@@ -181,7 +181,7 @@ def test_a_result_has_a_link_of_its_own(visit: Visit) -> None:
     expect(visit.page.locator("#m4 pre").last).to_be_visible()
 
 
-def test_it_grows_as_more_is_said(visit: Visit, site: Site) -> None:
+def test_conversation_page_shows_appended_messages_live(visit: Visit, site: Site) -> None:
     """What another process appends appears by itself, also the result of a call that was open."""
     root = str(site.folder / "home/shop")
     store = open_session_store(f"workspace:{root}")
@@ -194,7 +194,7 @@ def test_it_grows_as_more_is_said(visit: Visit, site: Site) -> None:
     expect(page.locator("[data-live]")).to_be_visible()
     call = {"id": "c1", "name": "Bash", "arguments": {"command": "make"}}
     store.append("031-plan-live", SessionMessage("assistant", "I try.", tool_calls=[call]))
-    expect(page.locator("#m2")).to_contain_text("No result was recorded", timeout=10_000)
+    expect(page.locator("#m2")).to_contain_text("No result recorded", timeout=10_000)
     store.append("031-plan-live", SessionMessage("tool", "made it", tool_call_id="c1"))
     expect(page.locator("#m2 details")).to_contain_text("made it", timeout=10_000)
     store.append("031-plan-live", SessionMessage("assistant", "Done: **yes**."))
@@ -207,7 +207,7 @@ def test_it_grows_as_more_is_said(visit: Visit, site: Site) -> None:
     ]
 
 
-def test_a_message_that_says_more_is_shown_anew(visit: Visit, site: Site) -> None:
+def test_changed_message_is_redrawn_in_place(visit: Visit, site: Site) -> None:
     """An answer that is completed in its place grows on the page; what was unfolded stays so."""
     at = stories.datetime.now(stories.UTC)
     call = {"id": "c1", "name": "Bash", "arguments": {"command": "make"}}
@@ -237,7 +237,7 @@ def test_a_message_that_says_more_is_shown_anew(visit: Visit, site: Site) -> Non
     expect(page.locator("dd[data-total]")).to_have_text("4")
 
 
-def test_a_conversation_begins_on_the_page(visit: Visit, site: Site) -> None:
+def test_empty_conversation_page_shows_first_message_live(visit: Visit, site: Site) -> None:
     """Of one in which nothing was said yet the first message appears by itself."""
     root = str(site.folder / "home/shop")
     now = stories.datetime.now(stories.UTC)
@@ -250,15 +250,15 @@ def test_a_conversation_begins_on_the_page(visit: Visit, site: Site) -> None:
 
 
 @pytest.mark.parametrize("at", ["1.5", "-1", "x", "%23", "1e3"])
-def test_what_is_no_number_leads_nowhere(visit: Visit, at: str) -> None:
+def test_invalid_message_number_shows_notice_and_conversation(visit: Visit, at: str) -> None:
     """The page says so and shows the conversation as without it."""
     open_titled(visit, "Kept by a program", "/?tool=document")
     visit.go(f"{visit.page.url.removeprefix(visit.site.address)}?at={at}")
-    expect(visit.page.locator("#said")).to_contain_text("is not the number of a message")
+    expect(visit.page.locator("#said")).to_contain_text("is not a message number")
     expect(visit.page.locator("#m1")).to_be_in_viewport()
 
 
-def test_a_number_beyond_the_end_is_the_end(visit: Visit) -> None:
+def test_message_number_out_of_range_opens_nearest_end(visit: Visit) -> None:
     """As one below the first is the first."""
     open_titled(visit, "A very long story", "/?kind=plan")
     address = visit.page.url.removeprefix(visit.site.address)
@@ -276,7 +276,7 @@ def scroll_until(page: Page, selector: str, to: str) -> None:
         page.wait_for_timeout(50)
 
 
-def test_ten_thousand_messages_are_a_window(visit: Visit) -> None:
+def test_long_conversation_loads_in_windows_and_jumps_to_message(visit: Visit) -> None:
     """A part is there at once, more comes with scrolling, and any message is a jump away."""
     open_titled(visit, "A very long story", "/?kind=plan")
     page = visit.page
@@ -297,7 +297,7 @@ def test_ten_thousand_messages_are_a_window(visit: Visit) -> None:
 
 
 @pytest.mark.slow
-def test_scrolling_far_keeps_the_page_small(visit: Visit) -> None:
+def test_far_scrolling_keeps_bounded_window_without_gaps(visit: Visit) -> None:
     """Messages leave at one end as others come at the other, in order and without a gap."""
     open_titled(visit, "A very long story", "/?kind=plan")
     page = visit.page
@@ -307,7 +307,7 @@ def test_scrolling_far_keeps_the_page_small(visit: Visit) -> None:
     assert len(numbers) <= 441
 
 
-def test_the_charts_say_what_they_show(visit: Visit) -> None:
+def test_charts_have_text_alternatives_and_link_to_days(visit: Visit) -> None:
     """Pictures with words for those who do not see them; a day leads to its conversations."""
     visit.go("/charts")
     page = visit.page
@@ -332,9 +332,11 @@ def test_the_charts_say_what_they_show(visit: Visit) -> None:
         pytest.param("JSONL", b'{"type":', marks=pytest.mark.slow),
     ],
 )
-def test_an_export_is_a_file(visit: Visit, name: str, beginning: bytes, tmp_path: Path) -> None:
+def test_export_button_downloads_importable_file(
+    visit: Visit, name: str, beginning: bytes, tmp_path: Path
+) -> None:
     """Each button gives a file that `cortext import` can read."""
-    from cortext.formats.exports.export_codec import decode, find_body
+    from cortext.formats.exports.export_formats import decode, find_body
 
     open_titled(visit, "Checkout fails", "/?status=active")
     with visit.page.expect_download() as waiting:
@@ -345,7 +347,7 @@ def test_an_export_is_a_file(visit: Visit, name: str, beginning: bytes, tmp_path
     assert len(decode(find_body(data)).session.messages) == 9
 
 
-def test_the_resume_command_is_copied(browser: Browser, site: Site) -> None:
+def test_copy_button_copies_resume_command(browser: Browser, site: Site) -> None:
     """One click, and it is in the clipboard."""
     context = entered(browser, site)
     context.grant_permissions(["clipboard-read", "clipboard-write"], origin=site.address)
@@ -359,7 +361,7 @@ def test_the_resume_command_is_copied(browser: Browser, site: Site) -> None:
     context.close()
 
 
-def test_dark_and_light(browser: Browser, site: Site) -> None:
+def test_chosen_theme_overrides_system_theme_on_next_page(browser: Browser, site: Site) -> None:
     """The system's choice holds until the person's; that one is kept on the next page."""
     context = entered(browser, site, color_scheme="dark")
     visit = Visit(context.new_page(), site)
@@ -380,7 +382,7 @@ def brightness(visit: Visit) -> int:
 
 
 @pytest.mark.parametrize("width", [pytest.param(320, marks=pytest.mark.slow), 400])
-def test_it_is_readable_on_a_phone(browser: Browser, site: Site, width: int) -> None:
+def test_pages_fit_phone_screen_width(browser: Browser, site: Site, width: int) -> None:
     """Nothing is wider than the screen, unfolded or not, and no filter is beyond its edge."""
     context = entered(browser, site, viewport={"width": width, "height": 800})
     visit = Visit(context.new_page(), site)
@@ -398,7 +400,7 @@ def test_it_is_readable_on_a_phone(browser: Browser, site: Site, width: int) -> 
     context.close()
 
 
-def test_the_keyboard_is_enough(visit: Visit) -> None:
+def test_keyboard_shortcuts_select_open_and_show_help(visit: Visit) -> None:
     """j and k choose, Enter opens, ? says which keys there are."""
     visit.go("/")
     page = visit.page
@@ -419,7 +421,7 @@ def test_the_keyboard_is_enough(visit: Visit) -> None:
 
 
 @pytest.mark.slow
-def test_it_can_be_read_without_scripts(browser: Browser, site: Site) -> None:
+def test_pages_work_without_javascript(browser: Browser, site: Site) -> None:
     """Links and forms do what the scripts do more quickly."""
     context = entered(browser, site, java_script_enabled=False)
     visit = Visit(context.new_page(), site)
@@ -434,7 +436,9 @@ def test_it_can_be_read_without_scripts(browser: Browser, site: Site) -> None:
 
 
 @pytest.mark.slow
-def test_pictures(browser: Browser, site: Site, tmp_path: Path) -> None:
+def test_documentation_screenshots_have_expected_size(
+    browser: Browser, site: Site, tmp_path: Path
+) -> None:
     """Two screenshots; with KEEP_PICTURES=1 they become those of the documentation."""
     context = entered(browser, site, viewport={"width": 1240, "height": 900})
     visit = Visit(context.new_page(), site)

@@ -8,7 +8,7 @@ import pytest
 
 from cortext import CortextError, MemoryConversationStore
 from cortext.asgi import Service, create_app
-from cortext.service.http.auth import AccessTokens
+from cortext.service.http.access_tokens import AccessTokens
 from cortext.service.http.browser_login import Entrance
 from tests.service.stores.loops import in_loop
 from tests.web.page_requests import HOME, browsing
@@ -21,7 +21,7 @@ def made(**more: Any) -> Service:
 
 
 @in_loop
-async def test_a_token_is_posted_and_leads_to_where_one_was() -> None:
+async def test_login_form_redirects_to_requested_page() -> None:
     """It is in no address; the form knows what was asked for."""
     async with browsing(made()) as client:
         asked = await client.get("/kept?page=2&q=a%26b")
@@ -36,18 +36,18 @@ async def test_a_token_is_posted_and_leads_to_where_one_was() -> None:
 
 
 @in_loop
-async def test_a_wrong_token_is_said_to_be_wrong() -> None:
+async def test_login_reports_unknown_token_without_repeating_token() -> None:
     """Typed or in a link; who comes without any is only asked for one."""
     async with browsing(made()) as client:
         typed = await client.post("/sign-in", data={"token": "wrong", "to": "/kept?page=2"})
         linked = await client.get("/kept?token=wrong")
         for found in (typed, linked):
             assert found.status_code == 401
-            assert "This token is not known here." in found.text
+            assert "Unknown token." in found.text
             assert "set-cookie" not in found.headers
             assert "wrong" not in found.text
         assert 'value="/kept?page=2"' in typed.text
-        assert "This token is not known here." not in (await client.get("/kept")).text
+        assert "Unknown token." not in (await client.get("/kept")).text
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ async def test_a_wrong_token_is_said_to_be_wrong() -> None:
     ],
 )
 @in_loop
-async def test_signing_in_leads_nowhere_else(to: str, expected: str) -> None:
+async def test_login_never_redirects_to_another_host(to: str, expected: str) -> None:
     """Whatever a form says, the next page is one of ours."""
     async with browsing(made()) as client:
         found = await client.post("/sign-in", data={"token": TOKEN, "to": to})
@@ -72,7 +72,7 @@ async def test_signing_in_leads_nowhere_else(to: str, expected: str) -> None:
 
 
 @in_loop
-async def test_a_form_of_another_page_is_refused() -> None:
+async def test_login_and_logout_refuse_foreign_origin_and_large_body() -> None:
     """Nobody is signed in or out by a page of somebody else, nor with a flood of text."""
     async with browsing(made()) as client:
         for origin in ("http://evil.invalid", "null"):
@@ -85,7 +85,7 @@ async def test_a_form_of_another_page_is_refused() -> None:
 
 
 @in_loop
-async def test_one_signs_out() -> None:
+async def test_logout_removes_login_cookie() -> None:
     """The cookie is gone then; who came by no cookie is offered none of it."""
     async with browsing(made()) as client:
         await client.post("/sign-in", data={"token": TOKEN})
@@ -98,7 +98,7 @@ async def test_one_signs_out() -> None:
 
 
 @in_loop
-async def test_a_link_is_good_once() -> None:
+async def test_login_link_works_only_once() -> None:
     """It has no token in it, and whoever reads it in a log comes too late."""
     service = made()
     link = service.link_once(TOKEN)
@@ -113,7 +113,7 @@ async def test_a_link_is_good_once() -> None:
 
 
 @in_loop
-async def test_a_link_does_not_wait_for_ever() -> None:
+async def test_login_link_expires_after_ten_minutes() -> None:
     """Ten minutes after it was made it opens nothing, used or not."""
     now = [0.0]
     entrance = Entrance(AccessTokens({TOKEN: "anna"}), clock=lambda: now[0])
@@ -136,13 +136,13 @@ async def _status(entrance: Entrance, link: str) -> int | None:
     path, _, query = link.partition("?")
     scope = {"type": "http", "method": "GET", "path": path, "query_string": query.encode()}
     scope |= {"headers": [(b"host", b"127.0.0.1:8000")], "scheme": "http"}
-    await entrance.in_front_of(nothing)(scope, nothing, send)  # pyright: ignore[reportArgumentType]
+    await entrance.wrap_pages(nothing)(scope, nothing, send)  # pyright: ignore[reportArgumentType]
     return answers[0]["status"] if answers else None
 
 
-def test_a_link_needs_somebody_to_be_for() -> None:
+def test_link_once_refuses_unknown_token_and_app_without_tokens() -> None:
     """A token that nobody has, or an application that knows no tokens, gives none."""
-    with pytest.raises(CortextError, match="not known here"):
+    with pytest.raises(CortextError, match="unknown token"):
         made().link_once("x" * 24)
-    with pytest.raises(CortextError, match="nobody signs in here by a link"):
+    with pytest.raises(CortextError, match="this application has no sign-in links"):
         create_app(MemoryConversationStore(), owner_of=lambda _scope: "anna").link_once(TOKEN)

@@ -48,7 +48,7 @@ def move(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-def test_messages_of_tools_are_counted(tools: Path) -> None:
+def test_charts_count_messages_of_tool_sessions(tools: Path) -> None:
     """Though a list does not read them: all together, by tool, and on their day."""
     rows = ConversationLookup().rows()
     assert [row.messages for row in rows] == [0, 0]
@@ -59,7 +59,7 @@ def test_messages_of_tools_are_counted(tools: Path) -> None:
 
 
 @in_loop
-async def test_counts_are_those_of_the_command(tools: Path) -> None:
+async def test_charts_match_counts_of_stats_command(tools: Path) -> None:
     """The page says that `cortext stats --all` has them too, and it has."""
     found, totals = (
         Counting().count(ConversationLookup().rows()),
@@ -71,18 +71,18 @@ async def test_counts_are_those_of_the_command(tools: Path) -> None:
     async with browsing(service) as client:
         client.headers["Authorization"] = f"Bearer {LOCAL}"
         text = (await client.get("/charts")).text
-    assert "2 sessions of tools and programs belong to no workspace" in text
-    assert "count too, as in <code>cortext stats --all</code>" in text
+    assert "include 2 sessions of tools and programs outside of workspaces" in text
+    assert "as <code>cortext stats --all</code> does" in text
 
 
-def test_hours_and_weekdays_are_those_of_tools_too(tools: Path) -> None:
+def test_charts_count_hours_and_weekdays_of_tool_sessions(tools: Path) -> None:
     """What the person said at noon on a Wednesday, in whichever tool."""
     found = Counting().count(ConversationLookup().rows())
     assert (found.hours[12], sum(found.hours)) == (3, 3)
     assert found.weekdays == [0, 0, 3, 0, 0, 0, 0]
 
 
-def test_tokens_models_and_cost_of_tools_are_counted(
+def test_charts_count_tokens_models_and_cost_of_tool_sessions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As the tools recorded them, in all and by model; the price file says what they cost."""
@@ -103,7 +103,7 @@ def test_tokens_models_and_cost_of_tools_are_counted(
     ]
 
 
-def test_a_session_is_read_again_only_after_it_changed(
+def test_charts_read_session_again_only_after_change(
     tools: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However often the page is looked at."""
@@ -132,14 +132,33 @@ def listed() -> list[ConversationRow]:
     return ConversationList("", everywhere=True).list().rows
 
 
-def test_what_is_not_read_yet_is_said(tools: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_charts_report_number_of_unread_sessions(
+    tools: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Where there was no time to count, the page does not say that there is nothing."""
     monkeypatch.setattr(chart_counts.StandaloneCounts, "catch_up", lambda *_: None)
     found = Counting().count(ConversationLookup().rows())
     assert (found.conversations, found.messages, found.unread) == (2, 0, 2)
 
 
-def test_what_cannot_be_read_is_said(tools: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@in_loop
+async def test_charts_page_shows_no_totals_while_sessions_are_read(
+    tools: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chart_counts, "WAIT", 0.0)
+    monkeypatch.setattr(chart_counts.StandaloneCounts, "catch_up", lambda *_: None)
+    service = create_app(MemoryConversationStore(), tokens={LOCAL: ""}, sessions=True, pages=True)
+    async with browsing(service) as client:
+        client.headers["Authorization"] = f"Bearer {LOCAL}"
+        text = (await client.get("/charts")).text
+    assert "Still reading 2 sessions; numbers will update." in text
+    assert "<dt>Messages</dt>" not in text
+    assert '<meta http-equiv="refresh" content="5">' in text
+
+
+def test_charts_report_unreadable_session_and_count_others(
+    tools: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It counts as one that is there, and the others are counted."""
 
     def broken(row: ConversationRow, longest: int) -> object:
@@ -152,7 +171,7 @@ def test_what_cannot_be_read_is_said(tools: Path, monkeypatch: pytest.MonkeyPatc
     assert (found.conversations, found.messages, found.damaged, found.unread) == (2, 4, 1, 0)
 
 
-def test_days_in_a_row_are_those_of_the_calendar(
+def test_streak_counts_days_that_have_only_tool_sessions(
     tools: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A day on which only a tool's own session was spoken in is none without anything."""

@@ -15,12 +15,12 @@ from tests.web.page_requests import browsing
 @pytest.mark.parametrize(
     ("added", "said"),
     [
-        (b'{"broken\n', "Not all of it could be read"),
-        (b'{"role": "user", "content": "x"', "nothing that was written whole is missing"),
+        (b'{"broken\n', "Some parts of this conversation could not be read."),
+        (b'{"role": "user", "content": "x"', "no complete message is missing"),
     ],
 )
 @in_loop
-async def test_what_is_wrong_is_said_in_words(
+async def test_damaged_conversation_page_names_damage_and_shows_rest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, added: bytes, said: str
 ) -> None:
     """Whether something is missing, in which line, and what helps; all else is shown."""

@@ -34,7 +34,7 @@ def history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ids=["owner_of nobody", "owner_of anna", "loopback", "token of the owner nobody"],
 )
 @in_loop
-async def test_it_is_not_there_unless_asked_for(arguments: dict[str, Any]) -> None:
+async def test_pages_hide_machine_history_by_default(arguments: dict[str, Any]) -> None:
     """Whoever asks, `/` leads to what the service keeps, and all else of it is not there."""
     service = create_app(MemoryConversationStore(), pages=True, **arguments)
     async with browsing(service) as client:
@@ -53,7 +53,7 @@ async def test_it_is_not_there_unless_asked_for(arguments: dict[str, Any]) -> No
 
 
 @in_loop
-async def test_who_asks_for_it_has_it() -> None:
+async def test_sessions_option_shows_history_to_local_token_only() -> None:
     """With `sessions` the owner "" does, as at `/v1/sessions`; a client does not."""
     tokens = {LOCAL: "", "c" * 24: "client"}
     service = create_app(MemoryConversationStore(), tokens=tokens, sessions=True, pages=True)
@@ -64,14 +64,14 @@ async def test_who_asks_for_it_has_it() -> None:
             assert (await client.get("/v1/sessions")).status_code == (200 if has_it else 403)
 
 
-def test_an_application_cannot_give_it_to_its_users() -> None:
+def test_create_app_refuses_sessions_with_owner_of() -> None:
     """Both together are refused at the call: one mistake in `owner_of` would open everything."""
-    with pytest.raises(CortextError, match="sessions and owner_of do not go together"):
+    with pytest.raises(CortextError, match="sessions and owner_of cannot be combined"):
         create_app(MemoryConversationStore(), owner_of=lambda _scope: "", sessions=True, pages=True)
 
 
 @in_loop
-async def test_one_who_is_not_the_person_is_told_no_address_of_a_store() -> None:
+async def test_store_error_page_hides_store_address_without_sessions() -> None:
     """Also not the owner "", who may be anybody behind a proxy."""
     from cortext import SessionStorageError
 

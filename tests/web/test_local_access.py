@@ -59,7 +59,7 @@ def enter(site: Site) -> str:
 @pytest.mark.parametrize(
     "path", ["/", "/charts", "/c/0123456789abcdef", "/?token=wrong", "/?token="]
 )
-def test_a_stranger_sees_nothing(site: Site, path: str) -> None:
+def test_pages_without_cookie_show_only_refusal(site: Site, path: str) -> None:
     """Without the cookie every page is the same refusal, which tells nothing."""
     answer = ask(site, path)
     assert answer.status == 401
@@ -68,7 +68,7 @@ def test_a_stranger_sees_nothing(site: Site, path: str) -> None:
     assert "default-src 'self'" in answer.headers["content-security-policy"]
 
 
-def test_the_link_becomes_a_cookie(site: Site) -> None:
+def test_login_link_sets_valid_cookie(site: Site) -> None:
     """That cookie is good; another is not, nor is the same under another name."""
     cookie = enter(site)
     assert "Checkout fails" in ask(site, "/", Cookie=cookie).body
@@ -80,7 +80,7 @@ def test_the_link_becomes_a_cookie(site: Site) -> None:
 ODD = ['prefs={"theme":"dark"}', "a[b]=1", "x=hello world", "=", "flag", 'q="a', "é=ü"]
 
 
-def test_cookies_of_other_programs_are_passed_over(site: Site) -> None:
+def test_cookies_of_other_programs_are_ignored(site: Site) -> None:
     """Browsers send those of every port of a host, whatever is in them."""
     cookie = enter(site)
     for odd in [*ODD, "; ".join(ODD)]:
@@ -89,7 +89,7 @@ def test_cookies_of_other_programs_are_passed_over(site: Site) -> None:
         assert ask(site, "/", Cookie=odd).status == 401, odd
 
 
-def test_a_link_keeps_the_rest_of_its_address(site: Site) -> None:
+def test_login_link_keeps_path_and_never_redirects_to_another_host(site: Site) -> None:
     """Filters stay; an address that looks like another host's does not become one."""
     token = site.link.partition("token=")[2]
     assert ask(site, f"/?kind=plan&token={token}").headers["location"] == "/?kind=plan"
@@ -104,7 +104,7 @@ def test_a_link_keeps_the_rest_of_its_address(site: Site) -> None:
 
 
 @pytest.mark.parametrize("host", ["evil.invalid", "127.0.0.1", "127.0.0.1:1", "localhost.invalid"])
-def test_another_name_is_refused(site: Site, host: str) -> None:
+def test_server_refuses_foreign_host_header(site: Site, host: str) -> None:
     """Also with the cookie: a page that lies about its host gets nothing."""
     answer = ask(site, "/", Cookie=enter(site), Host=host)
     assert answer.status == 403
@@ -112,12 +112,12 @@ def test_another_name_is_refused(site: Site, host: str) -> None:
 
 
 @pytest.mark.parametrize("origin", ["http://evil.invalid", "null", "http://127.0.0.1:1"])
-def test_another_origin_is_refused(site: Site, origin: str) -> None:
+def test_server_refuses_foreign_origin(site: Site, origin: str) -> None:
     """A request that a page of somebody else sends is not answered."""
     assert ask(site, "/", Cookie=enter(site), Origin=origin).status == 403
 
 
-def test_our_own_origin_may_ask(site: Site) -> None:
+def test_server_accepts_own_origin(site: Site) -> None:
     """As our own script does."""
     assert ask(site, "/", Cookie=enter(site), Origin=site.address).status == 200
 
@@ -135,7 +135,9 @@ def test_our_own_origin_may_ask(site: Site) -> None:
         ("/?page=99999999999999999999", 200),
     ],
 )
-def test_odd_addresses_have_plain_answers(site: Site, path: str, status: int) -> None:
+def test_odd_addresses_answer_without_traceback_or_foreign_file(
+    site: Site, path: str, status: int
+) -> None:
     """One sentence, no traceback, and no file but ours."""
     answer = ask(site, path, Cookie=enter(site))
     assert answer.status == status
@@ -146,7 +148,7 @@ def test_odd_addresses_have_plain_answers(site: Site, path: str, status: int) ->
 CHROMIUM = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 
 
-def test_an_unknown_address_is_a_page(site: Site) -> None:
+def test_unknown_path_is_html_for_browsers_and_json_for_programs(site: Site) -> None:
     """For a person; a program gets JSON, and a stranger is told nothing."""
     cookie = enter(site)
     page = ask(site, "/nope", Cookie=cookie, Accept=CHROMIUM)
@@ -168,7 +170,7 @@ def test_an_unknown_address_is_a_page(site: Site) -> None:
         ("/text/1", "text/plain; charset=utf-8"),
     ],
 )
-def test_a_type_is_said_once(site: Site, path: str, kind: str) -> None:
+def test_content_type_has_at_most_one_charset(site: Site, path: str, kind: str) -> None:
     """With one charset where it needs one: JSON is always UTF-8."""
     cookie = enter(site)
     found = ask(site, conversation_path(site, cookie) + path, Cookie=cookie)
@@ -181,7 +183,7 @@ def conversation_path(site: Site, cookie: str) -> str:
     return found[1]
 
 
-def test_a_window_says_what_it_holds(site: Site) -> None:
+def test_messages_route_reports_window_and_total(site: Site) -> None:
     """The messages that were asked for, and how many there are; numbers beyond the end are none."""
     cookie = enter(site)
     path = conversation_path(site, cookie)
@@ -195,7 +197,7 @@ def test_a_window_says_what_it_holds(site: Site) -> None:
     assert ask(site, f"{path}/export/exe", Cookie=cookie).status == 400
 
 
-def test_a_huge_result_is_cut_and_has_an_address(site: Site) -> None:
+def test_huge_result_is_cut_and_linked_in_full(site: Site) -> None:
     """A page stays small whatever a tool printed; the whole text is a link away."""
     root = str(site.folder / "home/shop")
     call = {"id": "big", "name": "Bash", "arguments": {"command": "yes"}}
@@ -216,7 +218,7 @@ def test_a_huge_result_is_cut_and_has_an_address(site: Site) -> None:
     assert found
     answer = ask(site, found[1], Cookie=cookie)
     assert len(answer.body) < 100_000
-    assert "1,980,000 characters more" in answer.body
+    assert "1,980,000 more characters" in answer.body
     assert len(ask(site, f"{found[1]}/text/2", Cookie=cookie).body) == 2_000_000
 
 
@@ -231,7 +233,7 @@ def start_web(at_home: Path, *options: str) -> subprocess.Popen[str]:
     )
 
 
-def test_ctrl_c_ends_it_also_while_somebody_follows(at_home: Path) -> None:
+def test_ctrl_c_stops_server_with_open_event_stream(at_home: Path) -> None:
     """With an open stream of events it ends within seconds, and says nothing odd."""
     process = start_web(at_home, "--port", "0")
     assert process.stdout is not None
@@ -254,7 +256,7 @@ def test_ctrl_c_ends_it_also_while_somebody_follows(at_home: Path) -> None:
     assert "ERROR" not in errors
 
 
-def test_a_taken_port_is_one_sentence(site: Site) -> None:
+def test_web_reports_port_in_use_in_one_sentence(site: Site) -> None:
     """And a hint, no traceback."""
     port = site.address.rpartition(":")[2]
     command = [sys.executable, "-m", "cortext", "web", "--no-open", "--port", port]
@@ -262,10 +264,10 @@ def test_a_taken_port_is_one_sentence(site: Site) -> None:
     found = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
     assert found.returncode == 1
     assert f"cannot listen on 127.0.0.1:{port}: address already in use" in found.stderr
-    assert "hint: `--port 0` takes any port that is free" in found.stderr
+    assert "hint: `--port 0` uses any free port" in found.stderr
 
 
-def test_another_port_than_the_usual_one_is_announced(at_home: Path) -> None:
+def test_web_announces_port_when_default_port_is_taken(at_home: Path) -> None:
     with socket.socket() as usual:
         with suppress(OSError):  # another program may have taken the port already
             usual.bind(("127.0.0.1", 8642))
@@ -276,4 +278,4 @@ def test_another_port_than_the_usual_one_is_announced(at_home: Path) -> None:
         _, errors = process.communicate(timeout=60)
     port = urlsplit(link).port
     assert port != 8642
-    assert f"port 8642 is taken; using {port}\n" in errors
+    assert f"Port 8642 is in use. Using port {port}.\n" in errors

@@ -66,7 +66,7 @@ def address(request: pytest.FixtureRequest, root: str) -> Iterator[str]:
     service.end_streams()
 
 
-def test_every_link_and_asset_is_there(address: str) -> None:
+def test_every_link_and_asset_resolves_below_mount_path(address: str) -> None:
     """Of the list, a conversation, the charts, what is served and what is not found."""
     with httpx.Client(follow_redirects=True) as client:
         refused = client.get(f"{address}/")
@@ -94,7 +94,7 @@ def test_every_link_and_asset_is_there(address: str) -> None:
             assert client.get(each).status_code == 200, each
 
 
-def test_the_cookie_is_for_the_pages_alone(address: str) -> None:
+def test_login_cookie_is_limited_to_mount_path(address: str) -> None:
     """The application around them, and others beside them, are not sent it."""
     answer = httpx.get(f"{address}/charts?token={ANNAS}")
     path = urlsplit(address).path
@@ -102,7 +102,7 @@ def test_the_cookie_is_for_the_pages_alone(address: str) -> None:
     assert f"Path={path or '/'}" in answer.headers["set-cookie"].split("; ")
 
 
-def test_signing_in_by_hand(address: str, browser: Browser) -> None:
+def test_login_form_works_below_mount_path(address: str, browser: Browser) -> None:
     """Who has a token types it, and sees what is theirs."""
     context = browser.new_context()
     try:
@@ -119,7 +119,7 @@ def test_signing_in_by_hand(address: str, browser: Browser) -> None:
         context.close()
 
 
-def test_the_script_asks_below_the_path(address: str, browser: Browser) -> None:
+def test_page_script_works_below_mount_path(address: str, browser: Browser) -> None:
     """A long conversation is scrolled, the theme is kept, and keys lead to the list."""
     context = browser.new_context()
     try:
@@ -142,7 +142,7 @@ def test_the_script_asks_below_the_path(address: str, browser: Browser) -> None:
         context.close()
 
 
-def test_a_served_conversation_grows_on_its_page(address: str, browser: Browser) -> None:
+def test_conversation_page_updates_live_below_mount_path(address: str, browser: Browser) -> None:
     """What a program adds appears by itself, also the first message; when it is deleted, that is
     said."""
     bearer = {"Authorization": f"Bearer {ANNAS}"}
@@ -153,19 +153,19 @@ def test_a_served_conversation_grows_on_its_page(address: str, browser: Browser)
             visit = Visit(context.new_page(), Site(address, address, Path()))
             page = visit.page
             page.goto(f"{address}/kept/{id}?token={ANNAS}")
-            expect(page.get_by_text("Nothing was said yet").last).to_be_visible()
+            expect(page.get_by_text("No messages yet").last).to_be_visible()
             for text in ("The first of all", "<b>The second</b>"):
                 said = {"role": "user", "content": text}
                 program.post(f"{address}/v1/conversations/{id}/messages", json=said)
                 expect(page.locator(".turn").get_by_text(text)).to_be_visible()
             program.delete(f"{address}/v1/conversations/{id}")
-            expect(page.locator("#said")).to_have_text("It was deleted")
+            expect(page.locator("#said")).to_have_text("This conversation was deleted")
             visit.assert_calm()
         finally:
             context.close()
 
 
-def test_a_wrong_path_is_a_page(address: str) -> None:
+def test_unknown_path_below_mount_shows_page_with_link_back(address: str) -> None:
     """Which leads back; a stranger is not told whether there is one, and a program gets JSON."""
     with httpx.Client(follow_redirects=True, headers={"Accept": "text/html"}) as client:
         assert client.get(f"{address}/nothing").status_code == 401

@@ -29,7 +29,7 @@ def ask(service: Any, path: str, **headers: str) -> Any:
     return asyncio.run(once())
 
 
-def test_strangers_see_no_page(service: Any) -> None:
+def test_pages_without_token_ask_for_token(service: Any) -> None:
     """They are asked for a token, whatever they ask for."""
     for path in ("/", "/charts", "/kept", "/kept/x", "/c/x"):
         answer = ask(service, path)
@@ -38,7 +38,7 @@ def test_strangers_see_no_page(service: Any) -> None:
     assert ask(service, "/", Cookie="cortext_token=wrong").status_code == 401
 
 
-def test_a_link_with_the_token_lets_the_person_in(service: Any) -> None:
+def test_token_link_sets_cookie_and_leaves_address(service: Any) -> None:
     """It becomes the cookie that the service knows, and leaves the address."""
     answer = ask(service, f"/charts?token={LOCAL}")
     assert (answer.status_code, answer.headers["location"]) == (303, "/charts")
@@ -51,7 +51,7 @@ def test_a_link_with_the_token_lets_the_person_in(service: Any) -> None:
     assert ask(service, "/v1/conversations/x", Cookie=cookie).status_code == 404
 
 
-def test_cookies_of_other_programs_are_passed_over(service: Any) -> None:
+def test_cookies_of_other_programs_are_ignored(service: Any) -> None:
     """Whatever is in them, ours is found behind them."""
     cookie = ask(service, f"/?token={LOCAL}").headers["set-cookie"].partition(";")[0]
     for odd in ('prefs={"theme":"dark"}', "a[b]=1", "x=hello world", 'q="a'):
@@ -59,21 +59,21 @@ def test_cookies_of_other_programs_are_passed_over(service: Any) -> None:
         assert ask(service, "/", Cookie=odd).status_code == 401, odd
 
 
-def test_a_link_to_any_path_is_answered(service: Any) -> None:
+def test_token_link_quotes_path_and_stays_on_host(service: Any) -> None:
     """A path that a header cannot hold is quoted, and none leads to another host."""
     for path in ("/%5Cevil.invalid/", "/%F0%9F%99%82", "/a%0D%0Ab"):
         answer = ask(service, f"{path}?token={LOCAL}")
         assert (answer.status_code, answer.headers["location"]) == (303, path)
 
 
-def test_a_token_that_cannot_be_a_cookie_is_not_made_one(service: Any) -> None:
+def test_token_with_control_characters_sets_no_cookie(service: Any) -> None:
     """Nothing can be smuggled into the headers of an answer."""
     answer = ask(service, "/?token=a%3B%20Domain%3Devil%0d%0aX-Y%3A1")
     assert answer.status_code == 401
     assert "set-cookie" not in answer.headers
 
 
-def test_what_the_service_keeps_has_pages(service: Any) -> None:
+def test_store_pages_show_own_conversations_as_plain_text(service: Any) -> None:
     """A list, and one page each; markup in it is text, and others' conversations are not there."""
     from httpx import ASGITransport, AsyncClient
 
@@ -105,7 +105,7 @@ def test_what_the_service_keeps_has_pages(service: Any) -> None:
     asyncio.run(run())
 
 
-def test_each_client_sees_its_own(service: Any) -> None:
+def test_client_pages_show_only_own_conversations(service: Any) -> None:
     """A client's list has its conversations and no other's, not even the person's; a foreign id is
     the same 404 as one that was never given, and of this machine it sees nothing."""
     from httpx import ASGITransport, AsyncClient
@@ -141,7 +141,7 @@ def test_each_client_sees_its_own(service: Any) -> None:
     asyncio.run(run())
 
 
-def test_a_conversation_has_a_title(service: Any) -> None:
+def test_conversation_title_falls_back_to_first_text(service: Any) -> None:
     """What its program calls it, else what was asked first, else what was said; never its id."""
     from httpx import ASGITransport, AsyncClient
 
@@ -164,13 +164,13 @@ def test_a_conversation_has_a_title(service: Any) -> None:
             listed = (await client.get("/kept", headers=bearer)).text
         found = [part.partition("</a>")[0] for part in listed.split('dir="auto">')[1:]]
         assert found == [
-            *("Nothing was said yet", "Said by the agent", "Asked first", "Given by the program"),
+            *("No messages yet", "Said by the agent", "Asked first", "Given by the program"),
         ]
 
     asyncio.run(run())
 
 
-def test_several_processes_take_the_same_cookie() -> None:
+def test_login_cookie_works_across_processes_with_same_secret() -> None:
     """With the same secret and the same tokens, and not with another."""
     from cortext.service.stores.memory_store import MemoryConversationStore
 
@@ -190,7 +190,7 @@ def test_several_processes_take_the_same_cookie() -> None:
 HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(1)>\u202e'
 
 
-def test_titles_and_owners_are_text(service: Any) -> None:
+def test_store_pages_escape_titles_and_messages(service: Any) -> None:
     """What a program calls a conversation, and what was said in it, becomes no markup."""
     from httpx import ASGITransport, AsyncClient
 
@@ -214,7 +214,7 @@ def test_titles_and_owners_are_text(service: Any) -> None:
     asyncio.run(run())
 
 
-def test_the_cookie_does_nothing_for_others(service: Any) -> None:
+def test_login_cookie_is_useless_to_other_origins_and_hosts(service: Any) -> None:
     """A form or a script of another page, and a page that lies about its host, are refused with
     the very cookie that our own page may use; nothing is stored."""
     from httpx import ASGITransport, AsyncClient
@@ -249,14 +249,14 @@ def test_the_cookie_does_nothing_for_others(service: Any) -> None:
 
 
 @pytest.mark.parametrize("id", ["..%2f..%2fetc%2fpasswd", "%2e%2e", "a%00b", "x" * 129, "%ff"])
-def test_what_is_no_id_has_no_page(service: Any, id: str) -> None:
+def test_invalid_conversation_id_has_no_page(service: Any, id: str) -> None:
     """Neither a file nor an error of ours."""
     answer = ask(service, f"/kept/{id}", Authorization=f"Bearer {LOCAL}")
     assert answer.status_code in (400, 404)
     assert "root:" not in answer.text
 
 
-def test_a_store_that_is_down_is_told_as_far_as_one_may_know() -> None:
+def test_store_error_page_shows_address_to_local_token_only() -> None:
     """To the person all of it, to a client without the server's addresses; neither is an error of
     ours. What the machine keeps is searched all the same."""
     from cortext import SessionStorageError
@@ -275,5 +275,5 @@ def test_a_store_that_is_down_is_told_as_far_as_one_may_know() -> None:
     assert "10.0.0.7" not in theirs.text
     everything = ask(service, "/?q=rounding", Authorization=f"Bearer {LOCAL}")
     assert everything.status_code == 200
-    assert "It could not be searched: no answer from Redis at 10.0.0.7:6379" in everything.text
-    assert "Nothing was found there" not in everything.text
+    assert "The search failed: no answer from Redis at 10.0.0.7:6379" in everything.text
+    assert "No results there" not in everything.text

@@ -94,7 +94,9 @@ class Watched:
     "escaped",
     [pytest.param(False, id="policy", marks=pytest.mark.slow), pytest.param(True, id="escaped")],
 )
-def test_nothing_runs_loads_or_leads_away(browser: Browser, site: Site, escaped: bool) -> None:
+def test_stored_markup_never_runs_loads_or_leads_away(
+    browser: Browser, site: Site, escaped: bool
+) -> None:
     """All payloads in all places, with the policy and, by escaping alone, without it."""
     context = browser.new_context()
     first = context.new_page()
@@ -123,7 +125,7 @@ def test_nothing_runs_loads_or_leads_away(browser: Browser, site: Site, escaped:
     context.close()
 
 
-def test_the_detection_fires(browser: Browser, site: Site) -> None:
+def test_script_detection_notices_injected_script(browser: Browser, site: Site) -> None:
     """The control: a script that is put into a page without the policy is noticed, and with it is
     refused."""
     for escaped in (True, False):

@@ -29,7 +29,9 @@ from cortext import Session, SessionManager, SessionMessage, SessionStorage, ope
         lambda m: m.list_sessions(tags="python"),
     ],
 )
-def test_a_mistake_is_a_value_error_and_costs_nothing(mistake: Any, tmp_path: Path) -> None:
+def test_invalid_argument_raises_value_error_and_keeps_messages(
+    mistake: Any, tmp_path: Path
+) -> None:
     """The message that was there before it is saved all the same."""
     manager = SessionManager(tmp_path, auto_save_interval=0)
     session = manager.create()
@@ -41,7 +43,7 @@ def test_a_mistake_is_a_value_error_and_costs_nothing(mistake: Any, tmp_path: Pa
 
 
 @pytest.mark.parametrize("value", [{1}, float("nan"), b"x", {1: 2}])
-def test_from_dict_takes_only_what_json_can_give_back(value: Any) -> None:
+def test_from_dict_rejects_values_that_json_cannot_hold(value: Any) -> None:
     """As the constructors, and it copies."""
     message = {"role": "user", "content": "x", "timestamp": "2026-01-01", "structured_data": value}
     with pytest.raises(ValueError):
@@ -50,7 +52,7 @@ def test_from_dict_takes_only_what_json_can_give_back(value: Any) -> None:
         Session.from_dict({"created_at": "2026-01-01", "messages": [message]})
 
 
-def test_a_manager_takes_a_path_and_refuses_other_stores(tmp_path: Path) -> None:
+def test_manager_accepts_path_and_rejects_log_store(tmp_path: Path) -> None:
     """A path is a folder of documents; a log store is told apart at once."""
     with SessionManager(str(tmp_path / "s")) as manager:
         manager.create(title="in a with block")
@@ -60,7 +62,7 @@ def test_a_manager_takes_a_path_and_refuses_other_stores(tmp_path: Path) -> None
         SessionManager(open_session_store(f"log:{tmp_path}/l"))  # pyright: ignore[reportArgumentType]
 
 
-def test_auto_save_goes_on_when_its_loop_ends(tmp_path: Path) -> None:
+def test_auto_save_continues_in_thread_when_event_loop_ends(tmp_path: Path) -> None:
     """A thread takes the task's place."""
     saved = threading.Event()
     manager = SessionManager(tmp_path, auto_save_interval=0.02)
@@ -76,7 +78,7 @@ def test_auto_save_goes_on_when_its_loop_ends(tmp_path: Path) -> None:
     manager.close()
 
 
-def test_a_replaced_message_counts_as_a_change(tmp_path: Path) -> None:
+def test_replaced_message_counts_as_change(tmp_path: Path) -> None:
     """As when an answer streams in: the last state is saved without a close."""
     manager = SessionManager(tmp_path, auto_save_interval=0)
     session = manager.create()
@@ -88,7 +90,7 @@ def test_a_replaced_message_counts_as_a_change(tmp_path: Path) -> None:
     manager.close()
 
 
-def test_a_folder_that_is_gone_is_no_working_dir(tmp_path: Path) -> None:
+def test_create_in_removed_folder_has_empty_working_dir(tmp_path: Path) -> None:
     """`create` in a removed folder works."""
     code = (
         "import os, sys; from cortext import SessionManager\n"
@@ -99,9 +101,9 @@ def test_a_folder_that_is_gone_is_no_working_dir(tmp_path: Path) -> None:
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "''\n"
 
 
-def test_a_live_mark_does_not_outlive_its_manager_in_a_forked_child(tmp_path: Path) -> None:
+def test_closed_manager_releases_live_mark_despite_forked_child(tmp_path: Path) -> None:
     """Closed in the parent, it is free, though a child has the file open too."""
-    from cortext.durability.lifetime_lock import live_holder
+    from cortext.durability.open_session_mark import live_holder
 
     manager = SessionManager(tmp_path, auto_save_interval=0)
     session = manager.create()

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import pytest
 
 from cortext import Session, SessionManager, SessionStorage, SessionStorageError
-from cortext.durability.lifetime_lock import live_holder
+from cortext.durability.open_session_mark import live_holder
 from cortext.workspace.autosave import AutoSaveThread
 
 Opener = Callable[..., SessionManager]
@@ -45,7 +45,7 @@ class Disk:
         self._save(session)
 
 
-def test_without_a_loop_it_is_a_daemon_thread(
+def test_auto_save_without_event_loop_uses_daemon_thread(
     open_manager: Opener, storage: SessionStorage
 ) -> None:
     """Without an event loop a daemon thread saves, and ends with the session."""
@@ -63,7 +63,7 @@ def test_without_a_loop_it_is_a_daemon_thread(
     assert not task.is_alive()
 
 
-def test_with_a_loop_it_is_a_task(open_manager: Opener, storage: SessionStorage) -> None:
+def test_auto_save_with_event_loop_uses_task(open_manager: Opener, storage: SessionStorage) -> None:
     """With a running event loop a task saves, without blocking it, and ends with the session."""
 
     async def talk() -> str:
@@ -88,7 +88,9 @@ def test_with_a_loop_it_is_a_task(open_manager: Opener, storage: SessionStorage)
     assert stored(storage, asyncio.run(talk())) == ["one", "two"]
 
 
-def test_a_session_outlives_its_loop(open_manager: Opener, storage: SessionStorage) -> None:
+def test_close_saves_session_after_event_loop_ended(
+    open_manager: Opener, storage: SessionStorage
+) -> None:
     """A manager that was used in asyncio.run goes on afterwards: close saves and raises nothing."""
 
     async def begin() -> SessionManager:
@@ -106,7 +108,7 @@ def test_a_session_outlives_its_loop(open_manager: Opener, storage: SessionStora
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_a_loop_that_was_closed_with_its_task_pending(
+def test_close_saves_session_when_event_loop_closed_with_pending_task(
     open_manager: Opener, storage: SessionStorage, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A loop that somebody closed without cancelling its tasks does not stop close or create."""
@@ -129,7 +131,9 @@ def test_a_loop_that_was_closed_with_its_task_pending(
 
 
 @pytest.mark.parametrize("interval", [0, -1, -0.5, 0.0])
-def test_zero_and_less_mean_none(open_manager: Opener, interval: float) -> None:
+def test_interval_of_zero_or_less_starts_no_auto_save(
+    open_manager: Opener, interval: float
+) -> None:
     """An interval of zero or less starts nothing, with and without a loop."""
     manager = open_manager(interval)
     threads = threading.active_count()
@@ -146,7 +150,7 @@ def test_zero_and_less_mean_none(open_manager: Opener, interval: float) -> None:
     assert threading.active_count() == threads
 
 
-def test_nothing_is_written_without_a_change(
+def test_auto_save_writes_only_changed_session(
     open_manager: Opener, storage: SessionStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An auto-save of an unchanged session writes nothing; every kind of change is one."""
@@ -179,12 +183,12 @@ def test_nothing_is_written_without_a_change(
     "error",
     [
         SessionStorageError("could not write: no space left on device", errno=errno.ENOSPC),
-        ValueError("metadata holds a set, which JSON has no word for"),
+        ValueError("metadata contains a set, which JSON cannot represent"),
         OSError(errno.EIO, "input/output error"),
     ],
     ids=["disk", "value", "raw"],
 )
-def test_a_failed_auto_save_is_shown_each_time_and_tried_again(
+def test_failed_auto_save_is_logged_each_time_and_retried(
     open_manager: Opener,
     storage: SessionStorage,
     monkeypatch: pytest.MonkeyPatch,
@@ -210,7 +214,7 @@ def test_a_failed_auto_save_is_shown_each_time_and_tried_again(
     assert stored(storage, session.id) == ["Hello"]
 
 
-def test_the_last_error_stays_until_a_save_succeeds(
+def test_last_save_error_stays_until_save_succeeds(
     open_manager: Opener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """last_save_error tells a program that what it has is not durable yet."""
@@ -227,7 +231,7 @@ def test_the_last_error_stays_until_a_save_succeeds(
     assert manager.last_save_error is None
 
 
-def test_values_that_cannot_be_stored_do_not_end_auto_save(
+def test_auto_save_continues_after_value_that_cannot_be_stored(
     open_manager: Opener, storage: SessionStorage, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A set in the metadata is an error that is shown; once it is gone, auto-save saves."""
@@ -244,7 +248,7 @@ def test_values_that_cannot_be_stored_do_not_end_auto_save(
     assert stored(storage, session.id) == ["Hello"]
 
 
-def test_a_forgotten_manager_is_collected(storage: SessionStorage) -> None:
+def test_unreferenced_manager_is_garbage_collected(storage: SessionStorage) -> None:
     """Neither the thread nor the exit handler keeps a manager alive; its thread ends."""
     manager = SessionManager(storage, auto_save_interval=SHORT)
     session = manager.create()
@@ -260,7 +264,7 @@ def test_a_forgotten_manager_is_collected(storage: SessionStorage) -> None:
     assert not task.is_alive()
 
 
-def test_a_forgotten_manager_gives_its_mark_back(storage: SessionStorage) -> None:
+def test_garbage_collected_manager_releases_live_mark(storage: SessionStorage) -> None:
     """A session whose manager is gone does not count as open, and no file stays open for it."""
     manager = SessionManager(storage, auto_save_interval=0)
     session = manager.create()
@@ -273,7 +277,7 @@ def test_a_forgotten_manager_gives_its_mark_back(storage: SessionStorage) -> Non
     assert len(os.listdir("/proc/self/fd")) == before - 1
 
 
-def test_an_endless_interval_is_no_error(open_manager: Opener) -> None:
+def test_auto_save_accepts_infinite_interval(open_manager: Opener) -> None:
     """An interval longer than a system can wait does not end the thread with an error."""
     for interval in (float("inf"), 1e12):
         manager = open_manager(interval)

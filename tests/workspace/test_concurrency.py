@@ -86,7 +86,7 @@ def test_two_processes_keep_the_messages_of_both(storage: SessionStorage) -> Non
     assert [content for content in found if content[0] == "b"] == ["b1", "b2"]
 
 
-def test_the_second_one_is_told_who_has_it_open(
+def test_resume_warns_which_process_has_session_open(
     storage: SessionStorage, open_manager: Opener, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A manager that opens what another process has open logs which one that is, and goes on."""
@@ -103,7 +103,7 @@ def test_the_second_one_is_told_who_has_it_open(
     assert caplog.records == []
 
 
-def test_a_closed_or_dead_one_is_not_named(
+def test_resume_does_not_warn_of_closed_or_dead_process(
     storage: SessionStorage, open_manager: Opener, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Neither a close nor a crash leaves a session marked as open."""
@@ -137,7 +137,9 @@ def test_two_managers_of_one_process_keep_the_messages_of_both(
         manager.index.close()
 
 
-def test_threads_add_while_auto_save_runs(open_manager: Opener, storage: SessionStorage) -> None:
+def test_threads_lose_no_message_while_auto_save_runs(
+    open_manager: Opener, storage: SessionStorage
+) -> None:
     """8 threads x 200 messages while auto-save runs every 10 ms: all there, once, each in order."""
     manager = open_manager(0.01)
     session = manager.create()
@@ -167,7 +169,9 @@ def test_threads_add_while_auto_save_runs(open_manager: Opener, storage: Session
         assert own == [f"{name} {number:03}" for number in range(200)]
 
 
-def test_every_verb_from_many_threads(open_manager: Opener, storage: SessionStorage) -> None:
+def test_concurrent_manager_calls_keep_exact_counts(
+    open_manager: Opener, storage: SessionStorage
+) -> None:
     """Messages, tool calls, usage, titles, tags, saves and lists at once: the counts are right."""
     manager = open_manager(0.01)
     session = manager.create()
@@ -200,7 +204,7 @@ def test_every_verb_from_many_threads(open_manager: Opener, storage: SessionStor
     assert (stored.total_prompt_tokens, stored.total_completion_tokens) == (100, 200)
 
 
-def test_a_message_that_comes_while_the_file_is_encoded_is_saved_next(
+def test_message_added_during_encoding_is_saved_by_next_auto_save(
     open_manager: Opener, storage: SessionStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """session.add_message during an auto-save, from the program's own thread, is not lost."""
@@ -225,7 +229,7 @@ def test_a_message_that_comes_while_the_file_is_encoded_is_saved_next(
     assert contents(storage, session.id) == ["early", "late", "last"]
 
 
-def test_a_message_that_comes_after_the_write_is_a_change(
+def test_message_added_after_write_is_saved_by_next_auto_save(
     open_manager: Opener, storage: SessionStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What came between the write and the end of a save is saved by the next auto-save."""

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cortext import SessionMessage
-from cortext.formats.briefing import Left, Past, parse_history
+from cortext.formats.framed_history import Left, Past, parse_history
 from cortext.workspace.context_window import FIRST, LAST, RETRIES, ContextWindow
 
 
@@ -25,12 +25,12 @@ def past_of(prompt: str) -> list[Past | Left]:
     return parse_history(prompt[start:end], nonce)
 
 
-def test_first_prompt_is_what_the_person_said() -> None:
+def test_first_prompt_is_message_unchanged() -> None:
     """With nothing said before and no system prompt, the agent gets the message as it is."""
     assert ContextWindow().prompt("hello\nthere") == ("hello\nthere", [])
 
 
-def test_prompt_has_who_then_what_was_said_then_the_message() -> None:
+def test_prompt_orders_system_prompt_then_history_then_message() -> None:
     """In this order, and it ends with the message."""
     context = ContextWindow()
     question, answer = exchange(context, 1)
@@ -41,7 +41,7 @@ def test_prompt_has_who_then_what_was_said_then_the_message() -> None:
     assert [turn.text for turn in past_of(prompt)] == [question.content, answer.content]
 
 
-def test_person_is_told_and_then_turns_are_left_out() -> None:
+def test_context_warns_at_80_and_90_percent_before_trimming_turns() -> None:
     """At 80 % it is said, at 90 % that trimming is next, and then it happens and is said."""
     context = ContextWindow(max_tokens=1000)
     told: list[str] = []
@@ -55,7 +55,7 @@ def test_person_is_told_and_then_turns_are_left_out() -> None:
             break
     assert told[0].startswith("The context is 8")
     assert told[1].startswith("The context is 9")
-    assert "trimming is next" in told[1]
+    assert "older turns will be left out" in told[1]
     assert f"the first {FIRST} and the last {LAST}" in told[2]
     history = past_of(sent[-1])
     assert len(history) == FIRST + 1 + LAST
@@ -75,7 +75,7 @@ def test_trimmed_context_fills_up_again() -> None:
     assert context.turns == 400
 
 
-def test_huge_turn_leaves_room_for_no_other() -> None:
+def test_prompt_gives_fewer_turns_when_turns_are_huge() -> None:
     """Where even the last ten do not fit, fewer are given, and never an error."""
     context = ContextWindow(max_tokens=1000)
     for number in range(10):
@@ -86,7 +86,7 @@ def test_huge_turn_leaves_room_for_no_other() -> None:
     assert len(notes) == 1
 
 
-def test_tokens_that_were_reported_count() -> None:
+def test_context_counts_reported_tokens_or_estimates() -> None:
     """A turn counts as many tokens as its tool reported; else a quarter of its characters."""
     context = ContextWindow(max_tokens=1000)
     context.add(SessionMessage("user", "x" * 400))
@@ -94,7 +94,7 @@ def test_tokens_that_were_reported_count() -> None:
     assert (context.used, context.percent) == (600, 60)
 
 
-def test_retried_exchange_is_not_given() -> None:
+def test_prompt_omits_retried_exchange() -> None:
     """What was asked again is given once, with its last answer."""
     context = ContextWindow()
     exchange(context, 1)
@@ -105,7 +105,7 @@ def test_retried_exchange_is_not_given() -> None:
     assert texts[2:] == [asked.content, "a better answer"]
 
 
-def test_context_before_a_turn() -> None:
+def test_context_before_turn_excludes_turn_and_later_turns() -> None:
     """As it was when that turn was asked; the other stays as it is."""
     context = ContextWindow()
     exchange(context, 1)
@@ -119,7 +119,7 @@ def test_context_before_a_turn() -> None:
     assert before.used == context.used // 2
 
 
-def test_cleared_context_gives_nothing() -> None:
+def test_cleared_context_adds_no_history_to_prompt() -> None:
     context = ContextWindow()
     exchange(context, 1)
     context.clear()
@@ -128,7 +128,7 @@ def test_cleared_context_gives_nothing() -> None:
 
 
 @given(st.lists(st.integers(0, 3000), max_size=60), st.integers(100, 2000))
-def test_any_conversation_gives_a_prompt(sizes: list[int], most: int) -> None:
+def test_prompt_keeps_first_and_last_turns_of_any_conversation(sizes: list[int], most: int) -> None:
     """Whatever the turns are, the prompt ends with the message, keeps the first turns and the
     last, and says how many are left out."""
     context = ContextWindow(max_tokens=most)
@@ -149,7 +149,7 @@ def test_any_conversation_gives_a_prompt(sizes: list[int], most: int) -> None:
 
 
 @given(st.lists(st.lists(st.tuples(st.integers(0, 2000), st.booleans()), max_size=20), max_size=6))
-def test_turns_added_together_are_as_if_one_by_one(blocks: list[list[tuple[int, bool]]]) -> None:
+def test_add_all_equals_adding_turns_one_by_one(blocks: list[list[tuple[int, bool]]]) -> None:
     """Whatever their sizes, and also where one of them asks an earlier one again."""
     together, apart = ContextWindow(max_tokens=1000), ContextWindow(max_tokens=1000)
     ids = ["0"]

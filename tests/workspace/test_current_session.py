@@ -21,7 +21,7 @@ from cortext import (
     SessionSummary,
     clock,
 )
-from cortext.durability.lifetime_lock import LiveMark, live_holder
+from cortext.durability.open_session_mark import LiveMark, live_holder
 
 Opener = Callable[..., SessionManager]
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -31,7 +31,9 @@ def contents(session: Session) -> list[str]:
     return [message.content for message in session.messages]
 
 
-def test_create_saves_the_one_before(open_manager: Opener, storage: SessionStorage) -> None:
+def test_create_and_resume_save_previous_session(
+    open_manager: Opener, storage: SessionStorage
+) -> None:
     """A create or resume while a session is current saves that one first and stops its thread."""
     manager = open_manager(60)
     first = manager.create()
@@ -49,7 +51,7 @@ def test_create_saves_the_one_before(open_manager: Opener, storage: SessionStora
     assert rows == {first.id: 1, second.id: 1}
 
 
-def test_resuming_the_current_one_keeps_what_is_unsaved(open_manager: Opener) -> None:
+def test_resume_of_current_session_keeps_unsaved_messages(open_manager: Opener) -> None:
     """resume of the session that is current gives it back with everything."""
     manager = open_manager()
     session = manager.create()
@@ -71,7 +73,7 @@ def test_resume_moves_a_session_to_the_top_for_every_process(
     assert (done.stdout, done.stderr) == ("['first', 'second']\n", "")
 
 
-def test_a_resume_is_no_change_for_the_next_auto_save(
+def test_resumed_session_is_not_auto_saved_without_change(
     open_manager: Opener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     manager = open_manager()
@@ -85,7 +87,7 @@ def test_a_resume_is_no_change_for_the_next_auto_save(
 
 
 @pytest.mark.parametrize("verb", ["create", "resume"])
-def test_a_switch_that_fails_keeps_an_unchanged_session_open(
+def test_failed_switch_keeps_unchanged_session_open(
     open_manager: Opener, monkeypatch: pytest.MonkeyPatch, verb: str
 ) -> None:
     """The disk is full: the open session has nothing to save, and the next one cannot be saved."""
@@ -111,7 +113,7 @@ def test_a_switch_that_fails_keeps_an_unchanged_session_open(
 
 
 @pytest.mark.parametrize("id", ["nonexistent-id", "../x", "corrupt"])
-def test_a_resume_that_fails_changes_nothing(
+def test_failed_resume_keeps_current_session(
     open_manager: Opener, storage: SessionStorage, id: str
 ) -> None:
     """A mistyped or unreadable id is an error, and the conversation goes on where it was."""
@@ -128,7 +130,7 @@ def test_a_resume_that_fails_changes_nothing(
     assert contents(storage.load(session.id)) == ["one", "two"]
 
 
-def test_a_save_that_fails_keeps_the_session_open(
+def test_failed_save_keeps_session_open(
     open_manager: Opener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """save, close, create and resume raise on a full disk, and what is in memory stays."""
@@ -151,7 +153,7 @@ def test_a_save_that_fails_keeps_the_session_open(
     assert contents(manager.storage.load(session.id)) == ["precious"]
 
 
-def test_a_delete_that_fails_keeps_the_session_open(
+def test_failed_delete_keeps_session_open(
     open_manager: Opener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """When the current session cannot be deleted, nothing of it is lost from memory."""
@@ -168,7 +170,7 @@ def test_a_delete_that_fails_keeps_the_session_open(
     assert manager.current_session is session
 
 
-def test_delete_of_the_current_one_leaves_no_trace(
+def test_delete_of_current_session_leaves_no_trace(
     open_manager: Opener, storage: SessionStorage
 ) -> None:
     """Nothing brings a deleted current session back: no auto-save, no close."""
@@ -185,7 +187,7 @@ def test_delete_of_the_current_one_leaves_no_trace(
     assert live_holder(f"{storage.storage_dir}/.cortext/live/{session.id}") is None
 
 
-def test_verbs_without_a_session_are_value_errors(open_manager: Opener) -> None:
+def test_methods_without_current_session_raise_value_error(open_manager: Opener) -> None:
     """Everything that needs a current session says so; close and delete do not need one."""
     manager = open_manager()
     verbs: list[Callable[[], object]] = [
@@ -206,7 +208,7 @@ def test_verbs_without_a_session_are_value_errors(open_manager: Opener) -> None:
     assert manager.delete("nonexistent-id") is False
 
 
-def test_resume_recovers_from_the_backup_and_says_so(
+def test_resume_of_corrupt_session_recovers_backup_and_warns(
     open_manager: Opener, storage: SessionStorage, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A corrupt session with a good backup is resumed from it, with a warning; nothing is lost."""
@@ -231,7 +233,7 @@ def test_resume_recovers_from_the_backup_and_says_so(
 
 
 @pytest.mark.parametrize("backup", [None, b"also garbage"])
-def test_resume_of_a_corrupt_session_without_a_good_backup(
+def test_resume_of_corrupt_session_without_good_backup_raises_error(
     open_manager: Opener, storage: SessionStorage, backup: bytes | None
 ) -> None:
     """Without a backup that can be read it is a SessionCorruptedError; files stay as they are."""
@@ -248,7 +250,7 @@ def test_resume_of_a_corrupt_session_without_a_good_backup(
         assert storage.get_backup_path("bad").read_bytes() == backup
 
 
-def test_saving_over_a_corrupt_primary_keeps_the_good_backup(
+def test_save_over_corrupt_file_keeps_good_backup(
     open_manager: Opener, storage: SessionStorage
 ) -> None:
     """When the file is damaged while a session is open, saves keep the backup and the damage."""
@@ -267,7 +269,7 @@ def test_saving_over_a_corrupt_primary_keeps_the_good_backup(
     assert contents(storage.load(session.id)) == ["Hello"]
 
 
-def test_resume_latest_counts_what_is_not_saved_yet(open_manager: Opener) -> None:
+def test_resume_latest_considers_unsaved_current_session(open_manager: Opener) -> None:
     """The current session, just used, is the latest, though the file of another is newer."""
     manager = open_manager()
     first = manager.create(title="first")
@@ -279,7 +281,7 @@ def test_resume_latest_counts_what_is_not_saved_yet(open_manager: Opener) -> Non
     assert (latest.title, contents(latest)) == ("first", ["just now"])
 
 
-def test_resume_latest_passes_over_a_file_that_is_gone(
+def test_resume_latest_skips_deleted_session_file(
     open_manager: Opener, storage: SessionStorage
 ) -> None:
     """A session that somebody removed by hand is not the latest; the one before it is."""
@@ -293,7 +295,7 @@ def test_resume_latest_passes_over_a_file_that_is_gone(
     assert latest.title == "first"
 
 
-def test_the_managers_own_storage_keeps_its_list_right(
+def test_list_sessions_follows_changes_made_through_storage(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is saved, cleaned up or deleted through manager.storage is seen in list_sessions."""
@@ -310,7 +312,7 @@ def test_the_managers_own_storage_keeps_its_list_right(
     manager.index.close()
 
 
-def test_a_mark_that_cannot_be_written_does_not_stop_a_session(
+def test_session_opens_when_live_mark_cannot_be_written(
     open_manager: Opener,
     storage: SessionStorage,
     monkeypatch: pytest.MonkeyPatch,
@@ -331,7 +333,9 @@ def test_a_mark_that_cannot_be_written_does_not_stop_a_session(
     assert "no space" in caplog.text.lower()
 
 
-def test_everything_of_create_is_kept(open_manager: Opener, storage: SessionStorage) -> None:
+def test_create_stores_copy_of_every_argument(
+    open_manager: Opener, storage: SessionStorage
+) -> None:
     """create takes title, folder, model, tags and metadata, and copies what it takes."""
     manager = open_manager()
     tags, metadata = ["a"], {"k": [1]}
@@ -347,7 +351,7 @@ def test_everything_of_create_is_kept(open_manager: Opener, storage: SessionStor
     assert manager.index.get(session.id) == SessionSummary.from_session(session)
 
 
-def test_a_session_of_the_end_of_time_can_be_resumed(
+def test_session_with_maximum_timestamp_can_be_resumed(
     open_manager: Opener, storage: SessionStorage
 ) -> None:
     """A file with the last time that there is can be resumed and added to."""
@@ -360,7 +364,7 @@ def test_a_session_of_the_end_of_time_can_be_resumed(
     assert contents(storage.load("last")) == ["Hello"]
 
 
-def test_a_naive_time_that_was_assigned_is_utc(open_manager: Opener) -> None:
+def test_naive_updated_at_is_treated_as_utc(open_manager: Opener) -> None:
     """`session.updated_at = datetime(...)` without a zone does not stop the next message."""
     manager = open_manager()
     session = manager.create()
@@ -370,7 +374,7 @@ def test_a_naive_time_that_was_assigned_is_utc(open_manager: Opener) -> None:
     assert manager.storage.load(session.id).updated_at > datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def test_the_shared_manager_can_be_reset(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reset_instance_closes_and_replaces_shared_manager(monkeypatch: pytest.MonkeyPatch) -> None:
     """reset_instance closes the shared manager and forgets it; the next one is another."""
     SessionManager.reset_instance()
     first = SessionManager.get_instance()

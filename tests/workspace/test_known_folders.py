@@ -9,7 +9,7 @@ from cortext import SessionStorageError
 from cortext.workspace.known_folders import forget_gone, known_workspaces, remember_workspace
 
 
-def test_a_file_that_cannot_be_read_is_not_written_anew(
+def test_unreadable_workspaces_file_is_not_overwritten(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else one failure would lose every workspace that is known."""

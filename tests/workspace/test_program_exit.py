@@ -39,7 +39,7 @@ ENDS = {
 
 @pytest.mark.parametrize("interval", [0, 60])
 @pytest.mark.parametrize("end", ENDS)
-def test_the_end_of_the_interpreter_saves(
+def test_interpreter_exit_saves_unsaved_messages(
     storage: SessionStorage, run: Run, end: str, interval: float
 ) -> None:
     """However the interpreter ends, what was added and not saved is durable."""
@@ -52,14 +52,14 @@ def test_the_end_of_the_interpreter_saves(
     assert done.returncode == status
 
 
-def test_the_end_of_the_interpreter_updates_the_index(storage: SessionStorage, run: Run) -> None:
+def test_interpreter_exit_updates_index(storage: SessionStorage, run: Run) -> None:
     """What is saved at the end is also in the list of the next program."""
     run(TALK.format(interval=0))
     done = run("print([row.message_count for row in SessionIndex(storage).list()])")
     assert (done.stdout, done.stderr) == ("[1]\n", "")
 
 
-def test_a_failed_save_at_the_end_is_said(run: Run, storage: SessionStorage) -> None:
+def test_failed_save_at_exit_is_logged_without_traceback(run: Run, storage: SessionStorage) -> None:
     """When the last save cannot be done, the log says so; there is no traceback."""
     code = TALK.format(interval=0) + (
         "def full(session):\n"
@@ -71,14 +71,14 @@ def test_a_failed_save_at_the_end_is_said(run: Run, storage: SessionStorage) -> 
     assert "Traceback" not in done.stderr
 
 
-def test_a_closed_session_is_not_saved_again_at_the_end(storage: SessionStorage, run: Run) -> None:
+def test_interpreter_exit_does_not_save_closed_session(storage: SessionStorage, run: Run) -> None:
     """After a close, and a delete by somebody else, the end of the interpreter writes nothing."""
     done = run(TALK.format(interval=0) + "manager.close(); storage.delete(session.id)")
     assert (done.returncode, done.stderr) == (0, "")
     assert storage.list_session_ids() == []
 
 
-def test_asyncio_is_never_imported(run: Run) -> None:
+def test_manager_without_event_loop_does_not_import_asyncio(run: Run) -> None:
     """A program without an event loop does not pay for one."""
     done = run(
         "import sys\n"
@@ -89,7 +89,7 @@ def test_asyncio_is_never_imported(run: Run) -> None:
     assert (done.stdout, done.stderr, done.returncode) == ("False\n", "", 0)
 
 
-def test_three_in_a_row_and_a_fresh_process_resumes_the_newest(run: Run) -> None:
+def test_resume_latest_in_new_process_resumes_newest_session(run: Run) -> None:
     """Three create/close in a row: resume_latest() in a fresh process gives the last one."""
     done = run(
         "manager = SessionManager(storage, auto_save_interval=0)\n"

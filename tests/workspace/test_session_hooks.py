@@ -43,7 +43,7 @@ async def until(happened: Callable[[], bool]) -> None:
             await asyncio.sleep(0.005)
 
 
-def test_each_verb_fires_its_own_event_once(open_manager: Opener) -> None:
+def test_manager_methods_fire_their_event_once(open_manager: Opener) -> None:
     """create and resume fire session:start only; arguments are positional, and the objects."""
     manager = open_manager()
     fired = record_all(manager)
@@ -109,7 +109,7 @@ def test_resume_saves_and_ends_another_open_session_first(
     ]  # fmt: skip
 
 
-def test_resume_of_the_open_session_does_not_end_it(open_manager: Opener) -> None:
+def test_resume_of_open_session_fires_no_end_event(open_manager: Opener) -> None:
     manager = open_manager()
     session = manager.create()
     manager.add_message("user", "unsaved")
@@ -118,7 +118,7 @@ def test_resume_of_the_open_session_does_not_end_it(open_manager: Opener) -> Non
     assert fired == [("session:start", (resumed,))]
 
 
-def test_a_session_that_was_deleted_is_not_ended_by_the_next(open_manager: Opener) -> None:
+def test_create_fires_no_end_event_for_deleted_session(open_manager: Opener) -> None:
     manager = open_manager()
     manager.delete(manager.create().id)
     fired = record_all(manager)
@@ -127,7 +127,7 @@ def test_a_session_that_was_deleted_is_not_ended_by_the_next(open_manager: Opene
 
 
 @pytest.mark.parametrize("event", EVENTS)
-def test_a_broken_hook_is_logged_and_the_others_run(
+def test_failing_hook_is_logged_and_other_hooks_run(
     open_manager: Opener, caplog: pytest.LogCaptureFixture, event: str
 ) -> None:
     """A hook that raises is named in the log; hooks after it and the verb itself go on."""
@@ -151,7 +151,7 @@ def test_a_broken_hook_is_logged_and_the_others_run(
     assert len(manager.storage.load(session.id).messages) == 1
 
 
-def test_hooks_may_change_the_hooks(open_manager: Opener) -> None:
+def test_hook_can_unregister_itself_while_hooks_run(open_manager: Opener) -> None:
     """A hook that unregisters itself runs once, and no other is passed over."""
     manager = open_manager()
     seen: list[str] = []
@@ -167,7 +167,7 @@ def test_hooks_may_change_the_hooks(open_manager: Opener) -> None:
     assert seen == ["once", "always", "always"]
 
 
-def test_hooks_may_use_the_manager(open_manager: Opener) -> None:
+def test_hook_can_call_manager(open_manager: Opener) -> None:
     """A hook may add to the session, save it, or close it."""
     manager = open_manager()
     manager.register_hook("session:start", lambda s: manager.add_message("system", "Be brief"))
@@ -180,9 +180,7 @@ def test_hooks_may_use_the_manager(open_manager: Opener) -> None:
 
 
 @pytest.mark.parametrize("event", ["session:start", "session:save", "session:end"])
-def test_a_hook_may_wait_for_another_thread_that_uses_the_manager(
-    open_manager: Opener, event: str
-) -> None:
+def test_hook_can_wait_for_thread_that_uses_manager(open_manager: Opener, event: str) -> None:
     """No lock is held while hooks run: one that waits for a thread does not wait for ever."""
     manager = open_manager()
     waited: list[bool] = []
@@ -201,7 +199,7 @@ def test_a_hook_may_wait_for_another_thread_that_uses_the_manager(
 
 
 @pytest.mark.parametrize("event", ["", "session:stop", "start"])
-def test_an_unknown_event_is_a_value_error(open_manager: Opener, event: str) -> None:
+def test_unknown_event_raises_value_error(open_manager: Opener, event: str) -> None:
     """A hook on an event that never comes is a mistake, and the error lists the events."""
     manager = open_manager()
     for verb in (manager.register_hook, manager.unregister_hook):
@@ -209,7 +207,7 @@ def test_an_unknown_event_is_a_value_error(open_manager: Opener, event: str) -> 
             verb(event, print)
 
 
-def test_a_coroutine_hook_runs_on_the_loop(open_manager: Opener) -> None:
+def test_coroutine_hook_runs_on_event_loop(open_manager: Opener) -> None:
     seen: list[object] = []
 
     async def hook(*args: object) -> None:
@@ -231,7 +229,7 @@ def test_a_coroutine_hook_runs_on_the_loop(open_manager: Opener) -> None:
 
 
 @pytest.mark.parametrize("kind", ["partial", "object", "method"])
-def test_every_kind_of_coroutine_function_is_a_coroutine_hook(
+def test_partials_objects_and_methods_count_as_coroutine_hooks(
     open_manager: Opener, kind: str
 ) -> None:
     hook = {"partial": partial(record_later, []), "object": Later(), "method": Later().record}[kind]
@@ -240,7 +238,7 @@ def test_every_kind_of_coroutine_function_is_a_coroutine_hook(
         manager.register_hook("session:start", hook)
 
 
-def test_a_coroutine_hook_is_refused_without_a_loop(open_manager: Opener) -> None:
+def test_coroutine_hook_is_rejected_without_event_loop(open_manager: Opener) -> None:
     manager = open_manager()
     with pytest.raises(RuntimeError, match=r"record_later .* no event loop is running"):
         manager.register_hook("session:start", record_later)
@@ -248,7 +246,7 @@ def test_a_coroutine_hook_is_refused_without_a_loop(open_manager: Opener) -> Non
     assert manager.unregister_hook("session:start", record_later) is False
 
 
-def test_a_coroutine_hook_runs_when_auto_save_fires_it(open_manager: Opener) -> None:
+def test_coroutine_hook_runs_on_event_loop_when_auto_save_fires(open_manager: Opener) -> None:
     """Auto-save works in a thread of its own, and the hook runs on the loop all the same."""
     threads: list[int] = []
 
@@ -268,7 +266,7 @@ def test_a_coroutine_hook_runs_when_auto_save_fires_it(open_manager: Opener) -> 
 
 
 @pytest.mark.parametrize("kind", ["function", "lambda"])
-def test_a_coroutine_hook_that_outlives_its_loop_is_logged_and_closed(
+def test_coroutine_hook_of_ended_event_loop_is_logged_and_closed(
     open_manager: Opener, caplog: pytest.LogCaptureFixture, kind: str
 ) -> None:
     seen: list[object] = []
@@ -290,7 +288,7 @@ def test_a_coroutine_hook_that_outlives_its_loop_is_logged_and_closed(
     assert "session:save did not run: no event loop is running" in caplog.text
 
 
-def test_a_coroutine_hook_that_fails_is_logged_once(
+def test_failing_coroutine_hook_is_logged_once(
     open_manager: Opener, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The log of asyncio has nothing about an exception that was never retrieved."""
@@ -315,7 +313,7 @@ def test_a_coroutine_hook_that_fails_is_logged_once(
     assert "broken on purpose" in caplog.text
 
 
-def test_a_coroutine_hook_at_work_survives_garbage_collection(open_manager: Opener) -> None:
+def test_running_coroutine_hook_survives_garbage_collection(open_manager: Opener) -> None:
     """The loop keeps no reference to a task, and neither does the manager that is gone."""
     seen: list[str] = []
 

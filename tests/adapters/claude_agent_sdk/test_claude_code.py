@@ -49,7 +49,7 @@ def said(done: subprocess.CompletedProcess[str]) -> list[Any]:
     return json.loads(done.stdout)
 
 
-def test_a_session_goes_on_from_the_store(machine: Machine) -> None:
+def test_claude_code_resumes_session_from_store(machine: Machine) -> None:
     """The model is given what was said before, and people find all of it."""
     machine.stub.say("In Bergen.", "In Oslo by now.")
     session, _ = said(program(machine, "asks", "Where is my parcel?"))
@@ -61,7 +61,9 @@ def test_a_session_goes_on_from_the_store(machine: Machine) -> None:
 
 
 @pytest.mark.parametrize("mended", [False, True])
-def test_the_next_run_after_a_crash(machine: Machine, mended: bool) -> None:
+def test_resumed_session_after_crash_has_no_call_without_result(
+    machine: Machine, mended: bool
+) -> None:
     """A call was stored and its result never: the session goes on, and the model that refuses a
     call without a result is given none; also when doctor has said so in the session."""
     # Not a plain `sleep`: Claude Code answers that one by itself, at once.

@@ -12,7 +12,7 @@ from tests.adapters.pages import run_page
 SESSION = "0f0e0d0c-0b0a-4909-8807-060504030201"
 
 
-def test_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_how_to_page_code_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its blocks, one after the other, and what they define."""
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
     directory = str(tmp_path)

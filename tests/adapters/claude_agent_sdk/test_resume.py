@@ -10,7 +10,9 @@ from tests.adapters.claude_agent_sdk.transcript_entries import KEY, LINES, SESSI
 from tests.adapters.resumed_program import Person
 
 
-def test_it_is_listed_found_and_reopened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sdk_session_is_listed_found_and_resumed_in_claude_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """With its owner, by the id that the SDK gave it; the call and its result are text there."""
     person = Person(tmp_path, monkeypatch)
     lines = [{**line, "cwd": str(tmp_path)} for line in LINES[:5]]

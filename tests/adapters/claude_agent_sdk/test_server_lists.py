@@ -8,7 +8,7 @@ from cortext.adapters.claude_agent_sdk import CortextSessionStore
 _MANY = 50
 
 
-def test_a_list_reads_what_is_new(redis_url: str, lines: list[bytes]) -> None:
+def test_list_session_summaries_reads_only_new_entries(redis_url: str, lines: list[bytes]) -> None:
     """A list shows what another process added, and has read that alone."""
     store, other = CortextSessionStore(redis_url), CortextSessionStore(redis_url)
     key: Any = {"project_key": "p", "session_id": "s"}

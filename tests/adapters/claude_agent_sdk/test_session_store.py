@@ -44,7 +44,9 @@ def place(kind: str, tmp_path: Path) -> Any:
 
 
 @pytest.mark.parametrize("kind", ["path", "default", "log", "document", "memory"])
-def test_conformance(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_session_store_passes_sdk_conformance_suite(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """All contracts of the SDK, the optional ones too, over each store."""
     fresh = count()
 
@@ -57,12 +59,12 @@ def test_conformance(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize("kind", ["log", "document", "memory"])
-def test_entries_come_back_as_they_were(kind: str, tmp_path: Path) -> None:
+def test_entries_round_trip_byte_for_byte(kind: str, tmp_path: Path) -> None:
     """Byte for byte, also those that we do not understand, and as the reader's own."""
     check_entries_round_trip(place(kind, tmp_path))
 
 
-def test_people_read_the_same_conversation(tmp_path: Path) -> None:
+def test_session_is_readable_as_plain_log_store(tmp_path: Path) -> None:
     """The folder is a plain log store; the project owns the session; sub-agents are apart."""
 
     async def main() -> None:
@@ -90,7 +92,7 @@ def test_people_read_the_same_conversation(tmp_path: Path) -> None:
     assert LogStore(tmp_path / "subagents").head(agent).parent_id == id
 
 
-def test_an_entry_is_stored_once(tmp_path: Path) -> None:
+def test_repeated_entry_is_stored_once(tmp_path: Path) -> None:
     """Sent again, by the same store or by another one, and also twice in one batch."""
 
     async def main() -> None:
@@ -106,7 +108,7 @@ def test_an_entry_is_stored_once(tmp_path: Path) -> None:
     assert store.load(store.list_session_ids()[0]).message_count == 301
 
 
-def test_an_append_writes_what_is_new(tmp_path: Path) -> None:
+def test_append_keeps_existing_bytes_and_file(tmp_path: Path) -> None:
     """The bytes that are there stay where they are, in the same file."""
     store = CortextSessionStore(tmp_path)
     asyncio.run(store.append(KEY, LINES))
@@ -131,7 +133,7 @@ def write(place: Path, name: int, batches: int) -> None:
     asyncio.run(main())
 
 
-def test_eight_processes_append_to_one_session(tmp_path: Path) -> None:
+def test_eight_processes_append_to_one_session_without_loss(tmp_path: Path) -> None:
     """Nobody fails, and what was acknowledged is there once, in each writer's order."""
     fork = multiprocessing.get_context("fork")
     writers = [fork.Process(target=write, args=(tmp_path, name, 10)) for name in range(1, 9)]
@@ -150,7 +152,7 @@ def test_eight_processes_append_to_one_session(tmp_path: Path) -> None:
         assert mine == acknowledged
 
 
-def test_the_sdk_lists_reads_and_changes_sessions(tmp_path: Path) -> None:
+def test_sdk_functions_list_read_rename_fork_and_delete_sessions(tmp_path: Path) -> None:
     """By its own functions over a store: list, messages, sub-agents, rename, fork, delete."""
 
     async def main() -> None:
@@ -181,7 +183,7 @@ def test_the_sdk_lists_reads_and_changes_sessions(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-def test_a_transcript_of_claude_code_is_taken_over(
+def test_repeated_import_of_claude_code_transcript_stores_entries_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By the SDK's own import, which may be repeated."""
@@ -202,7 +204,7 @@ def test_a_transcript_of_claude_code_is_taken_over(
     asyncio.run(main())
 
 
-def test_a_conversation_of_another_program_is_resumed(tmp_path: Path) -> None:
+def test_session_of_another_program_can_be_resumed(tmp_path: Path) -> None:
     """Its records are lines of a transcript, the same each time; what is said next joins them."""
     call = {"id": "c1", "name": "bash", "arguments": {"command": "make"}}
     messages = [
@@ -233,7 +235,7 @@ def test_a_conversation_of_another_program_is_resumed(tmp_path: Path) -> None:
     assert LogStore(tmp_path).list_session_ids() == [SESSION]
 
 
-def test_another_owners_conversation_is_not_shown(tmp_path: Path) -> None:
+def test_load_hides_conversation_of_another_owner(tmp_path: Path) -> None:
     """Who asks by an id gets what is its project's, or nobody's."""
     messages = [SessionMessage("user", "private")]
     LogStore(tmp_path).save(Session(SESSION, messages=messages, owner="bob"))
@@ -249,7 +251,7 @@ def test_another_owners_conversation_is_not_shown(tmp_path: Path) -> None:
     assert LogStore(tmp_path).load(SESSION).messages == messages
 
 
-def test_what_another_framework_began_is_listed(tmp_path: Path) -> None:
+def test_list_sessions_includes_owned_sessions_of_other_frameworks(tmp_path: Path) -> None:
     """For the project that owns it, with its first words, and it can be resumed."""
     for id, owner in ((SESSION, "proj"), ("bobs", "bob")):
         said = [SessionMessage("user", "begun elsewhere")]
@@ -268,7 +270,7 @@ def test_what_another_framework_began_is_listed(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-def test_keys_of_any_shape(tmp_path: Path) -> None:
+def test_keys_of_any_shape_stay_distinct(tmp_path: Path) -> None:
     """What could not be the name of a file is a key like any other, and none is taken for
     another."""
     keys: list[Any] = [
@@ -294,7 +296,7 @@ def test_keys_of_any_shape(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} <= {"kept", "home-data"}
 
 
-def test_a_damaged_line_hides_nothing_else(
+def test_damaged_line_is_logged_and_other_entries_load(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The other entries are there, and the log names the line."""
@@ -307,7 +309,7 @@ def test_a_damaged_line_hides_nothing_else(
     assert "line 3" in caplog.text
 
 
-def test_summaries_are_remembered_and_never_old(
+def test_summaries_are_cached_and_refreshed_when_session_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A new process reads no entries of sessions that did not change; a damaged file does no

@@ -59,7 +59,7 @@ def server(folder: Path) -> Iterator[str]:
         child.wait(30)
 
 
-def test_the_command(tmp_path: Path) -> None:
+def test_adk_api_server_stores_sessions_by_cortext_uri(tmp_path: Path) -> None:
     """`adk api_server --session_service_uri=cortext:PATH`: a session is made, run and read."""
     (tmp_path / "agents" / "shop").mkdir(parents=True)
     (tmp_path / "agents" / "shop" / "agent.py").write_text(AGENT, encoding="utf-8")

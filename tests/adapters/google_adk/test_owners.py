@@ -17,7 +17,7 @@ from tests.adapters.google_adk.scenes import APP, USER, answer, last_text, run, 
 WHO: dict[str, Any] = {"app_name": APP, "user_id": USER}
 
 
-def test_another_users_session_is_not_found(tmp_path: Path) -> None:
+def test_get_and_delete_ignore_session_of_another_user(tmp_path: Path) -> None:
     """App, user and id name a session; of one that another program keeps, its owner decides."""
     said = [SessionMessage("user", "private")]
     LogStore(tmp_path).save(Session("bobs", owner="bob", messages=said))
@@ -34,7 +34,7 @@ def test_another_users_session_is_not_found(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-def test_what_another_framework_began_is_listed(tmp_path: Path) -> None:
+def test_list_sessions_includes_owned_sessions_of_other_frameworks(tmp_path: Path) -> None:
     """For the user who owns it, in every app; not for others."""
     said = [SessionMessage("user", "begun elsewhere")]
     for id, owner in (("hers", USER), ("bobs", "bob"), ("nobodys", "")):
@@ -59,7 +59,7 @@ def _called(invocation: str, key: str) -> Event:
     return Event(author="clerk", invocation_id=invocation, content=content)
 
 
-def test_ids_of_calls_that_come_again(tmp_path: Path) -> None:
+def test_model_sees_own_result_for_each_call_with_reused_id(tmp_path: Path) -> None:
     """A call was cut off, and a later one with its id was answered: the model is told both."""
 
     async def main() -> list[types.Content]:

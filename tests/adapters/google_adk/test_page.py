@@ -7,7 +7,7 @@ from tests.adapters.google_adk.scenes import call, speaker
 from tests.adapters.pages import run_page
 
 
-def test_the_page_runs() -> None:
+def test_how_to_page_code_runs() -> None:
     """Its blocks, one after the other, and what they define."""
     page = run_page("google-adk.md")
 

@@ -51,7 +51,7 @@ def write(place: Path, name: str, count: int) -> None:
     asyncio.run(main())
 
 
-def test_eight_processes_write_to_one_session(tmp_path: Path) -> None:
+def test_eight_processes_write_to_one_session_without_loss(tmp_path: Path) -> None:
     """Nobody is stale, and what was acknowledged is there once, with all that it changed."""
     service = CortextSessionService(tmp_path / "kept")
     asyncio.run(service.create_session(**WHO, session_id="s"))
@@ -70,7 +70,7 @@ def test_eight_processes_write_to_one_session(tmp_path: Path) -> None:
     assert LogStore(tmp_path / "kept").load(ID).message_count == 80
 
 
-def test_the_log_of_a_shared_state_stays_short(
+def test_shared_state_log_is_compacted_without_losing_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is made shorter while others write to it, and no change is lost."""
@@ -93,7 +93,7 @@ def test_the_log_of_a_shared_state_stays_short(
     assert states.load(id_of("user", APP, USER)).message_count <= 5
 
 
-def test_of_those_who_create_a_session_at_once_one_does(tmp_path: Path) -> None:
+def test_one_of_concurrent_create_session_calls_succeeds(tmp_path: Path) -> None:
     """The others are told that there is one."""
     ready, outcome = FORK.Barrier(4), FORK.Queue()
     makers = [FORK.Process(target=create, args=(tmp_path, ready, outcome)) for _ in range(4)]
@@ -106,7 +106,7 @@ def test_of_those_who_create_a_session_at_once_one_does(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mended", [False, True])
-def test_the_next_run_after_a_crash(
+def test_model_is_told_of_interrupted_call_after_crash(
     mended: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Killed while a tool is at work: the model is told, in this run and in later ones; in the same
@@ -131,7 +131,7 @@ def test_the_next_run_after_a_crash(
 
 
 @pytest.mark.filterwarnings("ignore:.EXPERIMENTAL.")
-def test_an_invocation_is_resumed_after_a_crash(tmp_path: Path) -> None:
+def test_resumable_app_repeats_interrupted_call_after_crash(tmp_path: Path) -> None:
     """Where the app is resumable, the call is made again: it is open as long as nobody goes on."""
     dies("google_adk", "crash_in_a_tool", tmp_path)
     service = CortextSessionService(tmp_path)
@@ -156,7 +156,7 @@ def test_an_invocation_is_resumed_after_a_crash(tmp_path: Path) -> None:
     assert found.response == {"result": "harmless x"}
 
 
-def test_a_confirmation_in_another_process(tmp_path: Path) -> None:
+def test_call_is_confirmed_in_another_process_after_crash(tmp_path: Path) -> None:
     """A call waits for a yes, its process is killed, and the call is confirmed here."""
     dies("google_adk", "wait_for_approval_and_crash", tmp_path)
     head = LogStore(tmp_path).head(ID)
@@ -171,7 +171,7 @@ def test_a_confirmation_in_another_process(tmp_path: Path) -> None:
     assert LogStore(tmp_path).head(ID).pending is None
 
 
-def test_a_long_running_call_in_another_process(tmp_path: Path) -> None:
+def test_long_running_call_gets_result_in_another_process_after_crash(tmp_path: Path) -> None:
     """A tool takes a while, its process is killed, and what it found is given here."""
     dies("google_adk", "wait_for_the_boss_and_crash", tmp_path)
     head = LogStore(tmp_path).head(ID)

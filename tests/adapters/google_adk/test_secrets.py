@@ -31,7 +31,7 @@ def begin(folder: Path, session: str) -> None:
 
 
 @pytest.mark.parametrize("listed", [True, False])
-def test_it_is_masked_in_what_sessions_share(listed: bool, tmp_path: Path) -> None:
+def test_redact_removes_secret_from_shared_user_state(listed: bool, tmp_path: Path) -> None:
     """Whether a session is left that shares it or not; all else stays as it was."""
     kept = tmp_path / "kept"
     begin(kept, "one")

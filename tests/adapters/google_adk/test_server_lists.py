@@ -10,7 +10,7 @@ from cortext.adapters.google_adk import CortextSessionService
 _MANY = 50
 
 
-def test_a_list_reads_what_is_new(redis_url: str, lines: list[bytes]) -> None:
+def test_list_sessions_reads_only_new_events(redis_url: str, lines: list[bytes]) -> None:
     """State and time are those of all events, of which the new ones were read."""
     service, other = CortextSessionService(redis_url), CortextSessionService(redis_url)
 

@@ -16,12 +16,12 @@ from tests.adapters.google_adk.service_checks import check_events_round_trip, ch
 from tests.adapters.servers import eight_write, fleet_of, in_each_ones_order, stored
 
 
-def test_every_event_comes_back(redis_url: str) -> None:
+def test_redis_events_round_trip(redis_url: str) -> None:
     """As from a folder."""
     check_events_round_trip(redis_url)
 
 
-def test_what_a_service_must_do(redis_url: str) -> None:
+def test_redis_session_service_behaves_like_in_memory_service(redis_url: str) -> None:
     """Step by step the same as the framework's own service."""
     check_service_steps(redis_url)
 
@@ -41,7 +41,7 @@ def write(url: str, name: str, count: int) -> None:
     asyncio.run(main())
 
 
-def test_eight_processes_write_to_one_session(
+def test_eight_processes_write_to_one_session_without_loss(
     redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nobody is stale, and what was acknowledged is there once, with all that it changed; the log
@@ -61,7 +61,7 @@ def test_eight_processes_write_to_one_session(
     assert states.load(id_of("user", APP, USER)).message_count <= 5
 
 
-def test_of_those_who_create_a_session_at_once_one_does(redis_url: str) -> None:
+def test_one_of_concurrent_create_session_calls_succeeds(redis_url: str) -> None:
     """The others are told that there is one."""
     ready, outcome = FORK.Barrier(4), FORK.Queue()
     children = [FORK.Process(target=create, args=(redis_url, ready, outcome)) for _ in range(4)]
@@ -72,7 +72,7 @@ def test_of_those_who_create_a_session_at_once_one_does(redis_url: str) -> None:
         child.join(60)
 
 
-def test_the_page_says_so(redis_url: str) -> None:
+def test_how_to_page_redis_example_works(redis_url: str) -> None:
     """Its line, with a server that is there; and the same by the command's URI."""
     asyncio.run(fleet_of("google-adk.md", redis_url).create_session(**WHO, session_id="s"))
     service = session_service._from_uri(f"cortext:{redis_url}")

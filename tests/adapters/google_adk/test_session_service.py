@@ -24,17 +24,17 @@ from tests.adapters.google_adk.service_checks import (
 ID = id_of(APP, USER, "s")
 
 
-def test_every_event_comes_back(kept_place: Any) -> None:
+def test_events_round_trip_byte_for_byte(kept_place: Any) -> None:
     """Byte for byte, from the service that added it and from another."""
     check_events_round_trip(kept_place)
 
 
-def test_what_a_service_must_do(kept_place: Any) -> None:
+def test_session_service_behaves_like_in_memory_service(kept_place: Any) -> None:
     """The same steps give the same here and in the framework's own service."""
     check_service_steps(kept_place)
 
 
-def test_what_is_given_is_the_callers_own(tmp_path: Path) -> None:
+def test_changing_returned_session_does_not_change_store(tmp_path: Path) -> None:
     """Whoever changes it changes nothing that is kept."""
 
     async def main() -> None:
@@ -52,7 +52,7 @@ def test_what_is_given_is_the_callers_own(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-def test_another_event_with_the_same_id(tmp_path: Path) -> None:
+def test_append_event_keeps_different_event_with_same_id(tmp_path: Path) -> None:
     """It is kept too; the same one again is not."""
 
     async def main() -> None:
@@ -70,7 +70,7 @@ def test_another_event_with_the_same_id(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-def test_the_folder_is_a_plain_log_store(tmp_path: Path) -> None:
+def test_session_is_readable_as_plain_log_store(tmp_path: Path) -> None:
     """What people and other programs see: roles, texts, calls, results, owner, title."""
     service = CortextSessionService(tmp_path)
     asyncio.run(service.create_session(**WHO, session_id="s"))
@@ -88,7 +88,7 @@ def test_the_folder_is_a_plain_log_store(tmp_path: Path) -> None:
     assert LogStore(tmp_path).list_session_ids() == [ID]
 
 
-def test_an_append_adds_only_what_is_new(tmp_path: Path) -> None:
+def test_append_event_keeps_existing_bytes_and_file(tmp_path: Path) -> None:
     """The bytes that were there stay where they are."""
     service = CortextSessionService(tmp_path)
     session = asyncio.run(service.create_session(**WHO, session_id="s"))
@@ -103,7 +103,7 @@ def test_an_append_adds_only_what_is_new(tmp_path: Path) -> None:
     assert path.stat().st_ino == inode
 
 
-def test_what_was_begun_elsewhere_goes_on(tmp_path: Path) -> None:
+def test_run_continues_session_of_another_program(tmp_path: Path) -> None:
     """A session of another program is continued by a real run; one that is somebody else's not."""
     LogStore(tmp_path).save(Session("s", messages=[
         SessionMessage("user", "look"),
@@ -128,7 +128,7 @@ def test_what_was_begun_elsewhere_goes_on(tmp_path: Path) -> None:
     ]
 
 
-def test_a_call_without_a_result_in_the_middle(tmp_path: Path) -> None:
+def test_late_result_replaces_interrupted_notice_of_call(tmp_path: Path) -> None:
     """The model is told; a result that comes later is the one that counts."""
 
     async def main() -> None:
@@ -157,7 +157,7 @@ def test_a_call_without_a_result_in_the_middle(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-def test_an_event_that_cannot_be_read(tmp_path: Path) -> None:
+def test_unreadable_event_is_skipped_and_stays_in_file(tmp_path: Path) -> None:
     """As one of a later version: it is passed over and stays in the file."""
     service = CortextSessionService(tmp_path)
     session = asyncio.run(service.create_session(**WHO, session_id="s"))
@@ -174,7 +174,7 @@ def test_an_event_that_cannot_be_read(tmp_path: Path) -> None:
     assert path.read_text(encoding="utf-8").startswith(changed)
 
 
-def test_the_scheme(tmp_path: Path) -> None:
+def test_register_adds_cortext_uri_scheme_to_adk(tmp_path: Path) -> None:
     """`cortext:PATH` is a URI of the adk command once it is registered."""
     from google.adk.cli.service_registry import get_service_registry
 

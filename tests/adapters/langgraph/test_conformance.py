@@ -13,7 +13,9 @@ from cortext.adapters.langgraph import CortextSaver
 
 
 @pytest.mark.parametrize("url", ["{}", "log:{}", "document:{}", "memory:"])
-def test_it_reports_full(url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_saver_passes_full_langgraph_conformance_suite(
+    url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """All capabilities are there, and each of their tests passes."""
     number = iter(range(100))
 

@@ -29,7 +29,7 @@ def say(saver: CortextSaver, text: str) -> int:
     return len(model.seen[-1])
 
 
-def test_a_deleted_thread_is_gone_with_its_checkpoints(tmp_path: Path) -> None:
+def test_delete_removes_checkpoints_and_restore_brings_thread_back(tmp_path: Path) -> None:
     """A saver that had it open begins it anew; `restore` brings back both, as they were."""
     saver = CortextSaver(tmp_path / "kept")
     assert say(saver, "To Rome?") == 1
@@ -46,7 +46,7 @@ def test_a_deleted_thread_is_gone_with_its_checkpoints(tmp_path: Path) -> None:
     assert say(CortextSaver(tmp_path / "kept"), "Thanks") == 7
 
 
-def test_a_saver_goes_on_after_a_deletion(tmp_path: Path) -> None:
+def test_open_saver_starts_new_thread_after_delete(tmp_path: Path) -> None:
     """What it had in memory is no reason to fail, or to know what was deleted."""
     saver = CortextSaver(tmp_path / "kept")
     say(saver, "To Rome?")

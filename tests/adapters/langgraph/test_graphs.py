@@ -22,7 +22,7 @@ def said(store: LogStore, id: str) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("url", ["{}", "log:{}", "document:{}", "memory:", None])
-def test_turns_follow_each_other(url: str | None, tmp_path: Path) -> None:
+def test_run_sees_messages_of_earlier_runs_in_every_store(url: str | None, tmp_path: Path) -> None:
     """Each run knows what was said in those before, in any store."""
     saver = CortextSaver(url and url.format(tmp_path / "kept"))
     graph = agent(saver, Model(lines=["one", "two"]))
@@ -35,7 +35,7 @@ def test_turns_follow_each_other(url: str | None, tmp_path: Path) -> None:
     assert texts(graph.get_state(on("t")).values["messages"]) == ["a", "one", "b", "two"]
 
 
-def test_the_conversation_is_a_plain_session(tmp_path: Path) -> None:
+def test_thread_is_readable_as_plain_session(tmp_path: Path) -> None:
     """What was said stands in a log that any store of ours reads, with calls, results, owner."""
     model = Model(lines=[call("look_up", "c1", key="x"), "it is 42"])
     graph = agent(CortextSaver(tmp_path), model)
@@ -71,7 +71,7 @@ def test_threads_are_listed_by_owner(tmp_path: Path) -> None:
     assert {row.config["configurable"]["thread_id"] for row in rows} == {"bob-0", "bob-1"}
 
 
-def test_a_run_goes_back_in_time(tmp_path: Path) -> None:
+def test_run_from_earlier_checkpoint_starts_branch(tmp_path: Path) -> None:
     """From an earlier checkpoint another branch begins; the conversation has both."""
     graph = agent(CortextSaver(tmp_path), Model(lines=["one", "two", "other"]))
     graph.invoke({"messages": [("user", "a")]}, on("t"))
@@ -87,7 +87,7 @@ def test_a_run_goes_back_in_time(tmp_path: Path) -> None:
     assert [text for _, text in said(store, "t")] == ["a", "one", "b", "two", "c", "other"]
 
 
-def test_graphs_in_graphs(tmp_path: Path) -> None:
+def test_nested_graph_resumes_after_interrupt_in_another_saver(tmp_path: Path) -> None:
     """A graph in a graph stops for a person, and goes on in another process' saver."""
     from langgraph.types import interrupt
 
@@ -107,7 +107,7 @@ def test_graphs_in_graphs(tmp_path: Path) -> None:
     assert texts(made["messages"]) == ["go", "heard yes"]
 
 
-def test_it_is_asynchronous_too(tmp_path: Path) -> None:
+def test_saver_serves_concurrent_asynchronous_runs(tmp_path: Path) -> None:
     """The same saver serves runs in an event loop, several at once."""
 
     async def run() -> list[Any]:
@@ -124,7 +124,7 @@ def test_it_is_asynchronous_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("durability", ["sync", "async", "exit"])
-def test_delta_channels(tmp_path: Path, durability: Any) -> None:
+def test_delta_channel_round_trips_and_survives_prune(tmp_path: Path, durability: Any) -> None:
     """A channel of which only changes are written comes back whole, also after pruning."""
     from langgraph.channels.delta import DeltaChannel
 
@@ -151,7 +151,7 @@ def test_delta_channels(tmp_path: Path, durability: Any) -> None:
     assert build().invoke({"rows": ["last"]}, on("t"))["rows"][-2:] == ["last", "n15"]
 
 
-def test_messages_in_a_delta_channel(tmp_path: Path) -> None:
+def test_messages_of_delta_channel_appear_in_conversation(tmp_path: Path) -> None:
     """The conversation has them too, although no checkpoint does."""
     from langgraph.channels.delta import DeltaChannel
 
@@ -169,7 +169,7 @@ def test_messages_in_a_delta_channel(tmp_path: Path) -> None:
     assert [text for _, text in said(LogStore(tmp_path), "t")] == spoken
 
 
-def test_begun_elsewhere(tmp_path: Path) -> None:
+def test_run_continues_session_of_another_program(tmp_path: Path) -> None:
     """A program goes on with what was begun in a terminal tool, and with what was said there
     since."""
     from cortext.model.message import SessionMessage
@@ -196,7 +196,7 @@ def test_begun_elsewhere(tmp_path: Path) -> None:
     assert CortextSaver(tmp_path).threads() == ["t"]
 
 
-def test_others_speak_between_looks(tmp_path: Path) -> None:
+def test_get_state_includes_messages_added_after_previous_read(tmp_path: Path) -> None:
     """A state that was only looked at does not hide what is said after."""
     from cortext.model.message import SessionMessage
     from cortext.model.session import Session
@@ -213,7 +213,7 @@ def test_others_speak_between_looks(tmp_path: Path) -> None:
     assert states[0] == ["said 1", "said 2", "on", "I was shown 3"]
 
 
-def test_what_runs_put_is_removed(tmp_path: Path) -> None:
+def test_delete_for_runs_removes_messages_of_run_from_all_files(tmp_path: Path) -> None:
     """A deleted run is gone from the checkpoints and from the conversation, for good."""
     saver = CortextSaver(tmp_path)
     graph = agent(saver, Model())
@@ -231,7 +231,7 @@ def test_what_runs_put_is_removed(tmp_path: Path) -> None:
     assert not list(tmp_path.rglob("*.jsonl"))
 
 
-def test_pruned_threads_go_on(tmp_path: Path) -> None:
+def test_run_continues_after_prune_in_every_saver(tmp_path: Path) -> None:
     """Only the latest checkpoint is left, whole, in this saver and in another."""
     saver, other = CortextSaver(tmp_path), CortextSaver(tmp_path)
     graph, second = agent(saver, Model()), agent(other, Model())
@@ -246,7 +246,7 @@ def test_pruned_threads_go_on(tmp_path: Path) -> None:
         saver.prune(["t"], strategy="some")
 
 
-def test_their_own_state_works_too(tmp_path: Path) -> None:
+def test_saver_works_with_messages_state_of_langgraph(tmp_path: Path) -> None:
     """LangGraph's MessagesState needs nothing of ours."""
     graph = agent(CortextSaver(tmp_path), Model(), TheirState)
     made = graph.invoke({"messages": [("user", "a")]}, on("t"))

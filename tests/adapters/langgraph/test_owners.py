@@ -17,7 +17,7 @@ from cortext.stores.log import LogStore
 from tests.adapters.langgraph.scenes import Model, agent, call, on, texts
 
 
-def test_another_owners_thread_is_refused(tmp_path: Path) -> None:
+def test_thread_of_another_owner_is_refused_and_unchanged(tmp_path: Path) -> None:
     """By one sentence that does not say whose it is, and nothing is changed; a caller who names no
     owner has it."""
     said = {"messages": [("user", "private")]}
@@ -41,7 +41,7 @@ def test_another_owners_thread_is_refused(tmp_path: Path) -> None:
     assert len(graph.invoke(said, on("t", user_id="ann"))["messages"]) == 4
 
 
-def test_a_thread_is_its_owners_from_the_first_checkpoint(
+def test_thread_has_owner_from_first_checkpoint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also if the run is ended before anything is in the conversation."""
@@ -60,7 +60,7 @@ def test_a_thread_is_its_owners_from_the_first_checkpoint(
     assert saver.get_tuple(on("t", user_id="ann")) is not None
 
 
-def test_what_another_framework_began_is_listed(tmp_path: Path) -> None:
+def test_threads_lists_session_of_other_framework_after_first_run(tmp_path: Path) -> None:
     """As soon as a run has added to it, by its owner and under the name that it has there."""
     metadata = {"framework": "openai_agents", "session_id": "ann"}
     said = [SessionMessage("user", "begun elsewhere")]
@@ -71,14 +71,14 @@ def test_what_another_framework_began_is_listed(tmp_path: Path) -> None:
     assert saver.threads("ann") == ["ann"]
 
 
-def test_a_thread_has_an_id(tmp_path: Path) -> None:
+def test_run_refuses_empty_thread_id(tmp_path: Path) -> None:
     """Else all who forgot it would share one."""
     with pytest.raises(InvalidIdError, match="not a valid id: ''"):
         agent(CortextSaver(tmp_path), Model()).invoke({"messages": [("user", "a")]}, on(""))
 
 
 @pytest.mark.parametrize("state", [MessagesState, TheirState])
-def test_ids_of_calls_that_come_again(state: type, tmp_path: Path) -> None:
+def test_model_sees_own_result_for_each_call_with_reused_id(state: type, tmp_path: Path) -> None:
     """Two calls were cut off, and a later one with their id was answered: each has its own."""
     model = Model()
     graph = agent(CortextSaver(tmp_path), model, state)
@@ -100,7 +100,7 @@ def test_ids_of_calls_that_come_again(state: type, tmp_path: Path) -> None:
     assert texts(model.seen[1])[:11] == shown
 
 
-def test_what_others_add_later_is_taken_over(tmp_path: Path) -> None:
+def test_run_sees_messages_added_by_other_programs(tmp_path: Path) -> None:
     """After a run, a person goes on elsewhere: the next run has it in its state."""
     saver, model = CortextSaver(tmp_path), Model()
     agent(saver, model).invoke({"messages": [("user", "a")]}, on("t"))
@@ -109,7 +109,7 @@ def test_what_others_add_later_is_taken_over(tmp_path: Path) -> None:
     assert texts(model.seen[1]) == ["a", "I was shown 1", "from a terminal", "b"]
 
 
-def test_runs_at_once_branch(tmp_path: Path) -> None:
+def test_parallel_runs_branch_state_and_conversation_keeps_both(tmp_path: Path) -> None:
     """Of two that begin at one checkpoint the state has the last alone; the conversation has
     both."""
     saver = CortextSaver(tmp_path)

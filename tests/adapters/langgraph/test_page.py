@@ -7,7 +7,7 @@ import pytest
 from tests.adapters.pages import run_page
 
 
-def test_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_how_to_page_code_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every block of Python, one after the other."""
     monkeypatch.chdir(tmp_path)
     run_page("langgraph.md")

@@ -27,7 +27,7 @@ def write(place: Path, name: str, count: int) -> None:
             print(f"{name}-{number}", file=noted, flush=True)
 
 
-def test_eight_writers_on_one_thread(tmp_path: Path) -> None:
+def test_eight_processes_write_to_one_thread_without_loss(tmp_path: Path) -> None:
     """What was acknowledged is there, in the checkpoints and in the conversation; no errors."""
     place = tmp_path / "kept"
     all_do(write, *((place, f"w{n}", 8) for n in range(8)))
@@ -47,7 +47,7 @@ def prune_until(place: Path, done: Any) -> None:
         saver.prune(["t"])
 
 
-def test_pruning_while_others_write(tmp_path: Path) -> None:
+def test_prune_during_writes_loses_no_message(tmp_path: Path) -> None:
     """A checkpoint whose parent is taken away before it is put is whole all the same."""
     place, done = tmp_path / "kept", FORK.Event()
     writers = [FORK.Process(target=write, args=(place, f"w{n}", 12)) for n in range(3)]
@@ -67,7 +67,7 @@ def test_pruning_while_others_write(tmp_path: Path) -> None:
     assert kept[-1] in {f"w{n}-11" for n in range(3)}
 
 
-def test_killed_while_it_writes(tmp_path: Path) -> None:
+def test_acknowledged_checkpoints_survive_kill_of_process(tmp_path: Path) -> None:
     """kill -9 at any moment: what was acknowledged is there, and the thread goes on."""
     child = start("langgraph", "write_until_killed", str(tmp_path))
     assert child.stdout is not None
@@ -84,7 +84,7 @@ def test_killed_while_it_writes(tmp_path: Path) -> None:
     assert told == texts(made["messages"])
 
 
-def test_an_interrupted_call_is_run_again(tmp_path: Path) -> None:
+def test_interrupted_call_runs_again_after_crash(tmp_path: Path) -> None:
     """kill -9 in a tool: a run without input goes on at the call, and the model sees its result."""
     dies("langgraph", "begin_and_crash", tmp_path)
     model = Model()
@@ -92,7 +92,7 @@ def test_an_interrupted_call_is_run_again(tmp_path: Path) -> None:
     assert texts(made["messages"]) == ["do it", "", "x is mended", "I was shown 3"]
 
 
-def test_an_interrupted_call_is_run_again_after_doctor(
+def test_interrupted_call_runs_again_after_doctor_repair(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The result that doctor writes into the conversation is for those who read that: the thread
@@ -111,7 +111,7 @@ def test_an_interrupted_call_is_run_again_after_doctor(
     assert texts(model.seen[-1])[:3] == ["do it", "", "x is mended"]
 
 
-def test_an_interrupted_call_is_talked_past(tmp_path: Path) -> None:
+def test_model_is_told_of_interrupted_call_when_user_continues(tmp_path: Path) -> None:
     """kill -9 in a tool, then a person says something else: the model sees a sentence in the place
     of the result, in this run and in the next."""
     dies("langgraph", "begin_and_crash", tmp_path)
@@ -126,7 +126,7 @@ def test_an_interrupted_call_is_talked_past(tmp_path: Path) -> None:
     assert NO_RESULT not in told
 
 
-def test_a_call_without_a_result_in_the_middle(tmp_path: Path) -> None:
+def test_call_without_result_in_history_gets_error_result(tmp_path: Path) -> None:
     """Whatever put it there, and with LangGraph's own state: the next run works."""
     from langgraph.graph import MessagesState as TheirState
 
@@ -140,7 +140,7 @@ def test_a_call_without_a_result_in_the_middle(tmp_path: Path) -> None:
     assert (result.tool_call_id, result.status) == ("c1", "error")
 
 
-def test_an_approval_survives(tmp_path: Path) -> None:
+def test_pending_approval_survives_crash_of_process(tmp_path: Path) -> None:
     """A run that waits for a person is approved in a new process after kill -9; meanwhile the head
     of the conversation says what it waits for."""
     dies("langgraph", "wait_and_crash", tmp_path)
@@ -155,7 +155,7 @@ def test_an_approval_survives(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["log", "document"])
-def test_an_approval_by_another_worker(kind: str, tmp_path: Path) -> None:
+def test_approval_by_another_saver_clears_pending_interrupt(kind: str, tmp_path: Path) -> None:
     """Two savers that both know the thread: one asks, the other goes on, and nobody waits."""
     url = f"{kind}:{tmp_path}"
     store = open_session_store(url)
@@ -170,9 +170,7 @@ def test_an_approval_by_another_worker(kind: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("line", range(1, 6))
-def test_a_damaged_line_of_checkpoints_hides_nothing_from_the_model(
-    line: int, tmp_path: Path
-) -> None:
+def test_damaged_checkpoint_line_hides_no_message_from_model(line: int, tmp_path: Path) -> None:
     """Whichever it is: what was said before it and after it is in the conversation."""
     graph = agent(CortextSaver(tmp_path), Model())
     for said in ("first", "second"):

@@ -9,7 +9,9 @@ from tests.adapters.langgraph.scenes import Model, agent, call, on
 from tests.adapters.resumed_program import Person
 
 
-def test_it_is_listed_found_and_reopened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_langgraph_thread_is_listed_found_and_resumed_in_claude_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """With its owner; the call and its result are text there, and checkpoints are not."""
     person = Person(tmp_path, monkeypatch)
     model = Model(lines=[call("look_up", "c1", key="parcel 17"), "In Bergen."])

@@ -30,7 +30,7 @@ def say(saver: CortextSaver, text: str) -> int:
     return len(model.seen[-1])
 
 
-def test_it_is_found_in_checkpoints_and_goes_with_the_thread(tmp_path: Path) -> None:
+def test_scan_finds_secret_in_checkpoints_until_thread_is_deleted(tmp_path: Path) -> None:
     """They stand there packed; what was said goes on after a redact of the conversation."""
     saver = CortextSaver(tmp_path / "kept")
     say(saver, f"my key is {SECRET}")
@@ -43,7 +43,7 @@ def test_it_is_found_in_checkpoints_and_goes_with_the_thread(tmp_path: Path) -> 
     before = path.read_bytes()
     done = cortext("redact", "trip", "--yes")
     assert (done.returncode, path.read_bytes() == before) == (1, True)
-    assert f"it is still in {path}" in done.stderr
+    assert f"A secret is still in {path}" in done.stderr
     assert SECRET not in (tmp_path / "kept/trip.jsonl").read_text(encoding="utf-8")
     assert say(CortextSaver(tmp_path / "kept"), "And now?") == 3
     assert cortext("delete", "trip", "--yes").returncode == 0
@@ -51,7 +51,7 @@ def test_it_is_found_in_checkpoints_and_goes_with_the_thread(tmp_path: Path) -> 
     assert cortext("scan", "--all").returncode == 0
 
 
-def test_checkpoints_of_no_conversation_are_looked_at(tmp_path: Path) -> None:
+def test_scan_reads_checkpoints_without_conversation(tmp_path: Path) -> None:
     """A thread without one is still a thread."""
     say(CortextSaver(tmp_path / "kept"), f"my key is {SECRET}")
     (tmp_path / "kept/trip.jsonl").unlink()
@@ -60,7 +60,7 @@ def test_checkpoints_of_no_conversation_are_looked_at(tmp_path: Path) -> None:
     assert "checkpoints/trip.jsonl" in found.stdout
 
 
-def test_a_thread_without_secrets_is_whole(tmp_path: Path) -> None:
+def test_scan_reports_nothing_for_checkpoints_without_secrets(tmp_path: Path) -> None:
     """Packed values are no false alarm, and nothing is left out."""
     saver = CortextSaver(tmp_path / "kept")
     for number in range(5):

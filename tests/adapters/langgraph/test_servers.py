@@ -14,7 +14,7 @@ from tests.adapters.langgraph.scenes import Model, agent, call, on, texts
 from tests.adapters.servers import eight_write, fleet_of, in_each_ones_order, stored
 
 
-def test_it_reports_full(redis_url: str) -> None:
+def test_redis_saver_passes_full_langgraph_conformance_suite(redis_url: str) -> None:
     """LangGraph's own suite: all capabilities."""
     number = iter(range(100))
 
@@ -28,7 +28,7 @@ def test_it_reports_full(redis_url: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(VALUES))
-def test_values_come_back(name: str, redis_url: str) -> None:
+def test_redis_channel_values_round_trip(name: str, redis_url: str) -> None:
     """As from a folder, read by another saver."""
     put(CortextSaver(redis_url), {name: VALUES[name]})
     found: Any = got(redis_url)  # type: ignore[arg-type]
@@ -42,7 +42,7 @@ def write(url: str, name: str, count: int) -> None:
         graph.update_state(on("t"), said, as_node="model")
 
 
-def test_eight_writers_on_one_thread(redis_url: str) -> None:
+def test_eight_processes_write_to_one_thread_without_loss(redis_url: str) -> None:
     """What was acknowledged is there, in the checkpoints and in the conversation; no errors."""
     written = eight_write(write, redis_url, 8)
     told = [message.content for message in stored(redis_url).load("t").messages]
@@ -52,7 +52,7 @@ def test_eight_writers_on_one_thread(redis_url: str) -> None:
     assert len(states) == len(written)
 
 
-def test_an_approval_by_another_worker(redis_url: str) -> None:
+def test_approval_by_another_saver_clears_pending_interrupt(redis_url: str) -> None:
     """Two savers that both know the thread: one asks, the other goes on, and nobody waits. The
     checkpoints are apart from the conversations."""
     store = stored(redis_url)
@@ -68,7 +68,7 @@ def test_an_approval_by_another_worker(redis_url: str) -> None:
     assert store.list_session_ids() == store.inner("checkpoints").list_session_ids() == ["t"]
 
 
-def test_the_page_says_so(redis_url: str) -> None:
+def test_how_to_page_redis_example_works(redis_url: str) -> None:
     """Its line, with a server that is there."""
     graph = agent(fleet_of("langgraph.md", redis_url), Model())
     graph.invoke({"messages": [("user", "hi")]}, on("t"))

@@ -188,7 +188,9 @@ def places(hostile: Any) -> dict[str, Callable[[dict[str, Any]], Any]]:
 
 
 @pytest.mark.parametrize("where", places(None))
-def test_no_reader_of_a_checkpoint_runs_code(where: str, tmp_path: Path, marker: Path) -> None:
+def test_no_saver_method_runs_code_from_checkpoint(
+    where: str, tmp_path: Path, marker: Path
+) -> None:
     """Whatever is asked of the saver, and wherever in a checkpoint the data stands."""
     saver = CortextSaver(tmp_path / "kept")
     config = put(saver, {"c": "harmless", "messages": [HumanMessage("hi", id="1")]})
@@ -274,7 +276,7 @@ ORDINARY: dict[str, Any] = {
 }  # fmt: skip
 
 
-def test_ordinary_state_needs_no_list(kept_at: Any) -> None:
+def test_ordinary_state_round_trips_without_allow_list(kept_at: Any) -> None:
     """What a saver of the default writes, another one of the default reads, as LangGraph does."""
     serde = JsonPlusSerializer()
     expected = {name: serde.loads_typed(serde.dumps_typed(one)) for name, one in ORDINARY.items()}
@@ -288,7 +290,7 @@ def test_ordinary_state_needs_no_list(kept_at: Any) -> None:
 
 
 @pytest.mark.parametrize("value", OWN, ids=repr)
-def test_own_type_is_refused_when_it_is_put(value: Any, tmp_path: Path) -> None:
+def test_own_type_is_refused_on_put_by_default(value: Any, tmp_path: Path) -> None:
     """Not only when it is read: nothing is stored that could not be read again."""
     saver = CortextSaver(tmp_path)
     config = put(saver, {"c": "before"})
@@ -302,7 +304,7 @@ def test_own_type_is_refused_when_it_is_put(value: Any, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("named", [True, False])
 @pytest.mark.parametrize("value", OWN, ids=repr)
-def test_own_type_that_is_allowed_comes_back(value: Any, named: bool, tmp_path: Path) -> None:
+def test_allowed_own_type_round_trips(value: Any, named: bool, tmp_path: Path) -> None:
     types: list[Any] = [Plan, Step, Color, Point]
     allowed = [(one.__module__, one.__name__) for one in types] if named else types
     saver = CortextSaver(tmp_path, allowed_types=allowed)
@@ -316,13 +318,13 @@ def test_own_type_that_is_allowed_comes_back(value: Any, named: bool, tmp_path: 
         got(tmp_path)
 
 
-def test_type_that_langgraph_cannot_read_is_refused_though_it_is_allowed(tmp_path: Path) -> None:
+def test_type_langgraph_cannot_read_is_refused_even_when_allowed(tmp_path: Path) -> None:
     saver = CortextSaver(tmp_path, allowed_types=[Moment])
     with pytest.raises(CheckpointTypeError, match=r"Moment\.fromisoformat is not allowed"):
         put(saver, {"c": Moment.now(UTC)})
 
 
-def test_allow_list_of_a_given_serializer_counts(tmp_path: Path) -> None:
+def test_saver_adds_allow_list_of_given_serializer(tmp_path: Path) -> None:
     serde = JsonPlusSerializer(allowed_msgpack_modules=[Plan])
     saver = CortextSaver(tmp_path, serde=serde, allowed_types=[Step])
     put(saver, {"c": [Plan(steps=["a"]), Step("b")]})
@@ -336,7 +338,7 @@ def texts_of(place: Path) -> list[str]:
     return [message.content for message in SessionLog(place, "langgraph").store.load("t").messages]
 
 
-def test_serializer_of_another_class_decides_by_itself(tmp_path: Path) -> None:
+def test_custom_serializer_class_decides_types_without_allowed_types(tmp_path: Path) -> None:
     class Own(JsonPlusSerializer):
         pass
 
@@ -346,7 +348,7 @@ def test_serializer_of_another_class_decides_by_itself(tmp_path: Path) -> None:
         CortextSaver(tmp_path, serde=Own(), allowed_types=[Step])
 
 
-def test_pickle_is_read_only_where_it_was_asked_for(tmp_path: Path) -> None:
+def test_pickle_is_read_only_with_pickle_fallback(tmp_path: Path) -> None:
     serde = JsonPlusSerializer(pickle_fallback=True)
     put(CortextSaver(tmp_path, serde=serde), {"c": complex(1, 2)})
     assert got(tmp_path, serde) == {"c": complex(1, 2)}
@@ -354,7 +356,7 @@ def test_pickle_is_read_only_where_it_was_asked_for(tmp_path: Path) -> None:
         got(tmp_path)
 
 
-def test_run_with_an_own_type_fails_with_the_hint(tmp_path: Path) -> None:
+def test_run_with_own_type_fails_with_hint_in_every_durability(tmp_path: Path) -> None:
     """Also where LangGraph saves in the background."""
 
     def graph(saver: CortextSaver) -> Any:
@@ -372,7 +374,7 @@ def test_run_with_an_own_type_fails_with_the_hint(tmp_path: Path) -> None:
     assert graph(allowed).get_state(on("t")).values["plan"] == Plan(steps=["a"])
 
 
-def test_langgraph_adds_the_types_of_a_graph(tmp_path: Path) -> None:
+def test_with_allowlist_allows_types_and_keeps_conversation(tmp_path: Path) -> None:
     """With LANGGRAPH_STRICT_MSGPACK it gives a copy of the saver the types of the graph's state;
     conversations are still written."""
     saver: Any = CortextSaver(tmp_path).with_allowlist([(__name__, "Plan")])
@@ -383,7 +385,7 @@ def test_langgraph_adds_the_types_of_a_graph(tmp_path: Path) -> None:
     assert texts(found.checkpoint["channel_values"]["messages"]) == texts_of(tmp_path) == ["hi"]
 
 
-def test_name_of_a_type_cannot_act_on_a_terminal(tmp_path: Path) -> None:
+def test_type_error_message_is_printable_and_short(tmp_path: Path) -> None:
     put(CortextSaver(tmp_path), {"c": "harmless"})
     data = packed(0, "os\n\x1b[2J", "system" * 1000, "")
     plant(tmp_path, lambda record: record["values"].update(c=piece("msgpack", data)))

@@ -44,7 +44,7 @@ MESSAGES: list[AnyMessage] = [
 
 
 @pytest.mark.parametrize("name", sorted(VALUES))
-def test_values_come_back(name: str, tmp_path: Path) -> None:
+def test_channel_values_and_writes_round_trip(name: str, tmp_path: Path) -> None:
     """In a channel and in a write, as LangGraph's serializer alone would give them back."""
     serde = JsonPlusSerializer()
     expected = serde.loads_typed(serde.dumps_typed(VALUES[name]))
@@ -58,7 +58,9 @@ def test_values_come_back(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("message", MESSAGES, ids=lambda one: f"{one.type}-{one.id}")
-def test_messages_come_back(message: AnyMessage, tmp_path: Path) -> None:
+def test_messages_round_trip_through_checkpoint_and_conversation(
+    message: AnyMessage, tmp_path: Path
+) -> None:
     """From the checkpoint, from this saver's memory, and from the conversation alone."""
     saver = CortextSaver(tmp_path)
     put(saver, {"messages": [message]})
@@ -72,7 +74,7 @@ def test_messages_come_back(message: AnyMessage, tmp_path: Path) -> None:
     assert to_record(again).to_dict() | {"timestamp": 0} == record.to_dict() | {"timestamp": 0}
 
 
-def test_what_changes_in_place_is_noticed(tmp_path: Path) -> None:
+def test_message_changed_in_place_is_stored_again(tmp_path: Path) -> None:
     """A message that a program changes is stored anew, and the one before stays as it was."""
     saver = CortextSaver(tmp_path)
     messages = [
@@ -93,7 +95,7 @@ def test_what_changes_in_place_is_noticed(tmp_path: Path) -> None:
     assert len({id for id, _ in told}) == 4
 
 
-def test_messages_without_ids(tmp_path: Path) -> None:
+def test_messages_without_ids_are_stored_once_per_occurrence(tmp_path: Path) -> None:
     """What a graph keeps as dicts, or without ids, is in the conversation each time it was said."""
     saver, config = CortextSaver(tmp_path), None
     rows: list[Any] = [{"role": "user", "content": "yes"}, AIMessage("ok"), {"n": 1}]
@@ -105,7 +107,7 @@ def test_messages_without_ids(tmp_path: Path) -> None:
     assert len(LogStore(tmp_path).load("t").messages) == 6
 
 
-def test_what_a_caller_changes_is_its_own(tmp_path: Path) -> None:
+def test_changing_returned_values_does_not_change_saver(tmp_path: Path) -> None:
     """Values that were handed out are not those that are kept."""
     saver = CortextSaver(tmp_path)
     put(saver, {"messages": [HumanMessage("a", id="1")], "rows": [{"n": [1]}]})
@@ -120,7 +122,7 @@ def test_what_a_caller_changes_is_its_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["messages", "strings", "small", "windowed"])
-def test_files_grow_with_what_is_new(kind: str, tmp_path: Path) -> None:
+def test_checkpoint_files_grow_linearly_with_puts(kind: str, tmp_path: Path) -> None:
     """Twice the turns take about twice the bytes: no checkpoint holds the history again."""
 
     def size(turns: int) -> int:
@@ -142,7 +144,7 @@ def test_files_grow_with_what_is_new(kind: str, tmp_path: Path) -> None:
     assert 1.8 < twice / once < 2.2, (once, twice)
 
 
-def test_real_turns_grow_with_what_is_new(tmp_path: Path) -> None:
+def test_checkpoint_files_grow_linearly_with_graph_turns(tmp_path: Path) -> None:
     """The same for a graph that answers: 60 turns take about twice the bytes of 30."""
 
     def size(turns: int) -> int:
@@ -154,7 +156,7 @@ def test_real_turns_grow_with_what_is_new(tmp_path: Path) -> None:
     assert 1.8 < size(60) / size(30) < 2.2
 
 
-def test_an_encrypting_serializer(tmp_path: Path) -> None:
+def test_encrypting_serializer_leaves_no_plain_text_in_files(tmp_path: Path) -> None:
     """Then nothing that was said can be read in any file, and the thread works."""
 
     class Cipher:
@@ -172,7 +174,7 @@ def test_an_encrypting_serializer(tmp_path: Path) -> None:
         assert b"secret" not in path.read_bytes()
 
 
-def test_nothing_is_unpickled(tmp_path: Path) -> None:
+def test_pickle_record_raises_checkpoint_type_error(tmp_path: Path) -> None:
     """A record that says pickle constructs nothing: reading it is an error."""
     saver = CortextSaver(tmp_path)
     put(saver, {"c": b"x" * 50})
@@ -182,7 +184,7 @@ def test_nothing_is_unpickled(tmp_path: Path) -> None:
         got(tmp_path)
 
 
-def test_a_torn_last_line(tmp_path: Path) -> None:
+def test_torn_last_line_is_ignored_and_thread_continues(tmp_path: Path) -> None:
     """What was not written to its end was never acknowledged; what was put before is there."""
     saver = CortextSaver(tmp_path)
     config = put(saver, {"c": "one"})
@@ -198,7 +200,7 @@ def test_a_torn_last_line(tmp_path: Path) -> None:
     assert found.parent_config == config
 
 
-def test_damage_in_the_middle(tmp_path: Path) -> None:
+def test_damaged_checkpoint_loses_no_message(tmp_path: Path) -> None:
     """A checkpoint that cannot be read any more takes no message with it: the next run has all
     that was said, and the lines after the damage are still used."""
     graph = agent(CortextSaver(tmp_path), Model())
@@ -218,7 +220,7 @@ def test_damage_in_the_middle(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("times", [1, 2])
-def test_what_it_shares_is_taken_away(
+def test_put_stays_complete_when_parent_is_pruned_meanwhile(
     times: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another process prunes just before, or also just after, a checkpoint is added to one that is
@@ -247,7 +249,7 @@ def test_what_it_shares_is_taken_away(
     assert found.pending_writes == [("task", "rows", ["r" * 50])]
 
 
-def test_a_thread_must_be_named(tmp_path: Path) -> None:
+def test_get_tuple_refuses_config_without_thread_id(tmp_path: Path) -> None:
     """One sentence says what is missing."""
     with pytest.raises(ValueError, match="thread_id"):
         CortextSaver(tmp_path).get_tuple({"configurable": {}})

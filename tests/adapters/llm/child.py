@@ -8,7 +8,7 @@ import llm
 import sqlite_utils
 
 from cortext.adapters.llm import CortextLog
-from cortext.adapters.llm.plugin import keep_what_is_logged
+from cortext.adapters.llm.plugin import replace_log_to_db
 from tests.adapters.llm.scenes import crash, look_up, model, pay
 
 
@@ -39,7 +39,7 @@ def write(place: str, name: str, count: str) -> None:
 
 def log_as_llm_does(place: str, name: str, count: str) -> None:
     """The same by what llm logs with, the plug-in being there, all into one conversation."""
-    keep_what_is_logged()
+    replace_log_to_db()
     db = sqlite_utils.Database(place)
     for number in range(int(count)):
         conversation = llm.Conversation(model=model(), id="shared")

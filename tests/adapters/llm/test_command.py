@@ -32,7 +32,7 @@ def logged(query: str) -> list[tuple[str, ...]]:
         return db.execute(query).fetchall()
 
 
-def test_what_llm_logs_is_kept() -> None:
+def test_plugin_stores_logged_conversation_for_list_search_and_resume() -> None:
     """Lists, searches, `show` and `resume` know it; `-c` adds to it, and nothing comes twice."""
     assert ok("llm", "-m", "echo", "where is my parcel") == "echo: where is my parcel"
     ok("llm", "-c", "and now")
@@ -49,7 +49,7 @@ def test_what_llm_logs_is_kept() -> None:
     assert "echo: and now" in ok("cortext", "resume", session.id, "--tool", "claude")
 
 
-def test_tools_and_chats() -> None:
+def test_plugin_stores_tool_results_chats_and_async_prompts() -> None:
     """Calls have their results; a chat is kept as it goes; so is what is awaited."""
     ok("llm", "-m", "echo", "-T", "look_up", 'call look_up {"key": "x"};call look_up {"key": "y"}')
     (session,) = stored()
@@ -63,7 +63,7 @@ def test_tools_and_chats() -> None:
     assert texts(stored()[2]) == ["three", "echo: three"]
 
 
-def test_what_llm_does_not_log_is_not_kept() -> None:
+def test_plugin_stores_nothing_when_llm_does_not_log() -> None:
     """Neither with --no-log, nor where logging is off, nor for --json."""
     ok("llm", "-m", "echo", "--no-log", "secret")
     assert "secret" in ok("llm", "-m", "echo", "--no-log", "--json", "secret")
@@ -72,17 +72,17 @@ def test_what_llm_does_not_log_is_not_kept() -> None:
     assert not Path(paths.program_sessions()).exists()
 
 
-def test_where_nothing_can_be_kept_llm_goes_on(data_home: Path) -> None:
+def test_llm_answers_and_warns_when_plugin_cannot_write(data_home: Path) -> None:
     """It answers and logs; one line says what is wrong."""
     data_home.write_text("in the way")
     done = program("llm", "-m", "echo", "hello")
     assert (done.returncode, done.stdout.strip()) == (0, "echo: hello")
-    assert "cortext did not keep it" in done.stderr
+    assert "cortext could not store the conversation" in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
     assert logged("SELECT count(*) FROM turns") == [(1,)]
 
 
-def test_llm_goes_on_with_any_conversation() -> None:
+def test_continue_copies_any_conversation_into_llm_log() -> None:
     """One that was begun elsewhere, with a call that was cut off: `llm -c` has all of it, and what
     is said then is kept as a conversation that says where it comes from."""
     call = {"id": "toolu_1", "name": "Bash", "arguments": {"command": "ls"}}
@@ -114,7 +114,7 @@ def test_llm_goes_on_with_any_conversation() -> None:
     assert {turn["conversation_name"] for turn in turns} == {"the harbour works"}
 
 
-def test_what_was_begun_in_claude_code() -> None:
+def test_continue_reads_claude_code_transcript() -> None:
     """Its transcript, as Claude Code writes it, is what `llm -c` goes on with."""
     folder = Path.home() / ".claude" / "projects" / "-work"
     folder.mkdir(parents=True)
@@ -143,7 +143,7 @@ def test_what_was_begun_in_claude_code() -> None:
     assert session.parent_id == id
 
 
-def test_llm_has_its_own_already() -> None:
+def test_continue_prints_id_when_llm_already_has_conversation() -> None:
     """It is not logged twice: its id is said."""
     ok("llm", "-m", "echo", "where is my parcel")
     (session,) = stored()
@@ -165,11 +165,13 @@ def test_llm_has_its_own_already() -> None:
         (("one",), "2 sessions match one"),
         (("one two", "-m", "nonesuch"), "no model nonesuch"),
         (("one two", "-m", "mute"), "does not support conversations"),
-        (("empty",), "nothing was said in empty"),
-        (("half", "-m", "echo"), "llm's log does not take it"),
+        (("empty",), "empty has no messages"),
+        (("half", "-m", "echo"), "llm's log database refused it"),
     ],
 )
-def test_what_cannot_go_on_is_said(arguments: tuple[str, ...], why: str) -> None:
+def test_continue_refuses_in_one_sentence_and_logs_nothing(
+    arguments: tuple[str, ...], why: str
+) -> None:
     """One sentence, and nothing is logged."""
     store = LogStore(paths.program_sessions())
     for id, text in (("a1", "one two"), ("a2", "one three")):

@@ -8,9 +8,9 @@ import pytest
 
 from cortext import paths
 from cortext.adapters.llm import CortextLog
-from cortext.adapters.llm.plugin import migrated
+from cortext.adapters.llm.plugin import open_migrated
 from cortext.features.transfer.import_sqlite import put_items, read_database
-from cortext.formats.llm_messages import items_of
+from cortext.formats.llm_library_messages import items_of
 from cortext.stores.log import LogStore
 from tests.adapters.llm.message_checks import MESSAGES
 from tests.adapters.llm.scenes import dumped, model, ok
@@ -26,19 +26,19 @@ def log_without_us(path: Path, id: str, *messages: llm.Message) -> llm.Conversat
     conversation = llm.Conversation(model=model(), id=id)
     response = conversation.prompt("then", messages=list(messages))
     response.text()
-    db = migrated(str(path))
+    db = open_migrated(str(path))
     Theirs(db).log(response)
     db.close()
     return conversation
 
 
-def test_every_message_comes_over_as_it_was(tmp_path: Path) -> None:
+def test_imported_messages_equal_llm_log_messages(tmp_path: Path) -> None:
     """All kinds of parts, attachments, and text of fragments."""
     from llm.logs import LogStore as Theirs
 
     path = tmp_path / "logs.db"
     conversation = log_without_us(path, "c1", *SAVED)
-    db = migrated(str(path))
+    db = open_migrated(str(path))
     told = conversation.prompt("see", fragments=["a long story", "another"])
     told.text()
     Theirs(db).log(told)
@@ -52,7 +52,7 @@ def test_every_message_comes_over_as_it_was(tmp_path: Path) -> None:
     db.close()
 
 
-def test_only_what_is_new_is_taken(tmp_path: Path) -> None:
+def test_import_adds_only_new_messages(tmp_path: Path) -> None:
     """By whichever way it is kept, a message is kept once; two that fork have all of both."""
     path = tmp_path / "logs.db"
     log_without_us(path, "c1", llm.user("one"), llm.assistant("1"))
@@ -71,7 +71,7 @@ def test_only_what_is_new_is_taken(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("echo")
-def test_the_commands() -> None:
+def test_import_and_keep_commands_store_each_message_once() -> None:
     """`cortext import` and `llm cortext keep` do the same, and again nothing."""
     os.environ["LLM_LOAD_PLUGINS"] = "llm-echo"
     try:
@@ -80,9 +80,9 @@ def test_the_commands() -> None:
         del os.environ["LLM_LOAD_PLUGINS"]
     assert not Path(paths.program_sessions()).exists()
     path = ok("llm", "logs", "path")
-    assert ok("llm", "cortext", "keep").startswith("kept: 1 of 1")
+    assert ok("llm", "cortext", "keep").startswith("stored: 1 of 1")
     ok("llm", "-c", "and now")
-    assert ok("llm", "cortext", "keep").startswith("kept: 0 of 1")
+    assert ok("llm", "cortext", "keep").startswith("stored: 0 of 1")
     assert ok("cortext", "import", path).startswith("already here: ")
     (id,) = LogStore(paths.program_sessions()).list_session_ids()
     assert LogStore(paths.program_sessions()).load(id).message_count == 4

@@ -12,7 +12,7 @@ from llm.parts import (
 )
 
 from cortext.adapters.llm import CortextLog
-from cortext.adapters.llm.call_repair import INTERRUPTED, mended
+from cortext.adapters.llm.call_repair import INTERRUPTED, repair_items
 from cortext.adapters.llm.llm_log import LlmLog
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
@@ -28,12 +28,12 @@ def place(kind: str, tmp_path: Path) -> Any:
 
 
 @pytest.mark.parametrize("kind", ["path", "text", "default", "log", "file", "document", "memory"])
-def test_every_kind_of_message_comes_back_as_it_was(kind: str, tmp_path: Path) -> None:
+def test_messages_of_every_kind_round_trip(kind: str, tmp_path: Path) -> None:
     """Kept at once or one more each time, and read by another process's eyes."""
     check_messages_round_trip(place(kind, tmp_path))
 
 
-def test_people_read_the_same_conversation(tmp_path: Path) -> None:
+def test_conversation_is_readable_as_plain_log_store(tmp_path: Path) -> None:
     """The folder is a plain log store, with roles, texts, calls and results."""
     LlmLog(tmp_path, "ada").keep_chain("user:7/chat", MESSAGES)
     store = LogStore(tmp_path)
@@ -56,7 +56,7 @@ def test_people_read_the_same_conversation(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["log", "document"])
-def test_a_program_continues_what_others_began(kind: str, tmp_path: Path) -> None:
+def test_prompt_continues_session_of_another_program(kind: str, tmp_path: Path) -> None:
     """Records as a bridge makes them are what the model is sent; nothing of them is kept twice."""
     call = {"id": "t1", "name": "Read File", "arguments": {"path": "a"}}
     done = {"id": "t2", "name": "bash", "arguments": {"command": "ls"}, "result": "a b"}
@@ -87,7 +87,7 @@ def test_a_program_continues_what_others_began(kind: str, tmp_path: Path) -> Non
     assert [message.role for message in again.messages[7:]] == ["user", "assistant"]
 
 
-def test_results_come_to_their_calls() -> None:
+def test_repaired_history_places_each_result_after_its_call() -> None:
     """Also one that others wrote between; what answers nothing is text."""
 
     def call(*ids: str) -> Any:
@@ -99,14 +99,14 @@ def test_results_come_to_their_calls() -> None:
         return Message("tool", list(parts)).to_dict()
 
     whole = [llm.user("a").to_dict(), call("1", "2"), result("1", "2"), call("1"), result("1")]
-    assert mended(whole) == whole
+    assert repair_items(whole) == whole
     mixed = [call("1"), llm.user("b").to_dict(), call("2"), result("1"), result("2"), result("9")]
-    found = mended(mixed)
+    found = repair_items(mixed)
     assert found[:5] == [call("1"), result("1"), llm.user("b").to_dict(), call("2"), result("2")]
     assert found[5] == llm.user("[result of a tool] of 9").to_dict()
     assert len(found) == 6
-    cut = mended([call("1", "2"), result("2")])
+    cut = repair_items([call("1", "2"), result("2")])
     assert [part["output"] for part in cut[1]["parts"]] == [INTERRUPTED, "of 2"]
     waits = [call("1"), llm.user("b").to_dict(), call("2", "3"), result("2")]
-    assert [part["output"] for part in mended(waits, waits=True)[1]["parts"]] == [INTERRUPTED]
-    assert mended(waits, waits=True)[-1] == result("2")
+    assert [part["output"] for part in repair_items(waits, waits=True)[1]["parts"]] == [INTERRUPTED]
+    assert repair_items(waits, waits=True)[-1] == result("2")

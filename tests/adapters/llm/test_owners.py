@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from cortext.adapters.llm import CortextLog
-from cortext.adapters.llm.call_repair import INTERRUPTED, mended
+from cortext.adapters.llm.call_repair import INTERRUPTED, repair_items
 from cortext.errors import InvalidIdError, SessionOwnerError
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
@@ -14,7 +14,7 @@ from cortext.stores.log import LogStore
 from tests.adapters.llm.scenes import model
 
 
-def test_another_owners_conversation_is_refused(tmp_path: Path) -> None:
+def test_conversation_of_another_owner_is_refused_and_unchanged(tmp_path: Path) -> None:
     """By one sentence that does not say whose it is, and nothing is changed; a caller who names no
     owner has it."""
     lous = CortextLog(tmp_path, owner="lou").conversation("lou/1", model())
@@ -39,7 +39,7 @@ def test_another_owners_conversation_is_refused(tmp_path: Path) -> None:
     assert len(CortextLog(tmp_path, owner="lou").messages("lou/1")) == 2
 
 
-def test_what_another_framework_began_is_listed(tmp_path: Path) -> None:
+def test_conversations_include_owned_sessions_of_other_frameworks(tmp_path: Path) -> None:
     """By its owner, under an id that llm can go on with."""
     said = [SessionMessage("user", "begun elsewhere")]
     metadata = {"framework": "langgraph", "thread_id": "t1"}
@@ -51,13 +51,13 @@ def test_what_another_framework_began_is_listed(tmp_path: Path) -> None:
     assert len(log.messages("t1")) == 3
 
 
-def test_a_conversation_has_an_id(tmp_path: Path) -> None:
+def test_conversation_refuses_empty_id(tmp_path: Path) -> None:
     """Else all who forgot it would share one."""
     with pytest.raises(InvalidIdError, match="not a valid id: ''"):
         CortextLog(tmp_path).conversation("", model())
 
 
-def test_ids_of_calls_that_come_again() -> None:
+def test_repaired_history_gives_each_call_with_reused_id_own_result() -> None:
     """A call was cut off; the result of a later one with its id is the later one's."""
 
     def say(role: str, **part: Any) -> dict[str, Any]:
@@ -71,7 +71,7 @@ def test_ids_of_calls_that_come_again() -> None:
     sunny = say("tool", type="tool_result", name="look", tool_call_id="c1", output="sunny")
     hello = say("user", type="text", text="hello")
     history = [called("Rome"), hello, called("Oslo"), sunny, say("user", type="text", text="so?")]
-    whole = mended(history)
+    whole = repair_items(history)
     shown = [(one["role"], one["parts"][0].get("output")) for one in whole]
     assert shown == [
         ("assistant", None),
@@ -81,4 +81,4 @@ def test_ids_of_calls_that_come_again() -> None:
         ("tool", "sunny"),
         ("user", None),
     ]
-    assert mended(whole) == whole
+    assert repair_items(whole) == whole

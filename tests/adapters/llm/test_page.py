@@ -4,7 +4,7 @@ from tests.adapters.llm.scenes import model
 from tests.adapters.pages import run_page
 
 
-def test_the_page_runs() -> None:
+def test_how_to_page_code_runs() -> None:
     """Its blocks, one after the other, and what they define."""
     page = run_page("llm.md")
     assert page["answer"](model(), "ada", "1", "Where is it?") == "echo: Where is it?"

@@ -38,7 +38,7 @@ def are_there(acknowledged: list[list[str]], texts: list[str]) -> None:
         ]
 
 
-def test_eight_processes_in_one_conversation(tmp_path: Path) -> None:
+def test_eight_processes_prompt_in_one_conversation_without_loss(tmp_path: Path) -> None:
     """Nobody fails, and what was acknowledged is there once, in each writer's order."""
     acknowledged = all_write("write", tmp_path / "kept")
     stored = LogStore(tmp_path / "kept").load("shared")
@@ -50,7 +50,7 @@ def test_eight_processes_in_one_conversation(tmp_path: Path) -> None:
     assert len(told) == 2 * WRITERS * EACH + 1
 
 
-def test_eight_processes_log_into_one_conversation(tmp_path: Path) -> None:
+def test_eight_processes_log_through_plugin_without_loss(tmp_path: Path) -> None:
     """With the plug-in nothing is lost, neither of what we keep nor of what llm logs, though all
     make the database and the conversation at the same moment."""
     path = tmp_path / "logs.db"
@@ -62,7 +62,7 @@ def test_eight_processes_log_into_one_conversation(tmp_path: Path) -> None:
     assert turns == WRITERS * EACH
 
 
-def test_the_next_run_after_a_crash(tmp_path: Path) -> None:
+def test_model_is_told_of_interrupted_calls_after_crash(tmp_path: Path) -> None:
     """Killed while a tool is at work: the conversation goes on, and the model is told."""
     dies("llm", "begin_and_crash", tmp_path)
     conversation = CortextLog(tmp_path).conversation("s", model(), tools=[look_up])
@@ -76,7 +76,9 @@ def test_the_next_run_after_a_crash(tmp_path: Path) -> None:
     assert all(message.role != "tool" for message in CortextLog(tmp_path).messages("s"))
 
 
-def test_an_approval_in_another_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pending_call_is_approved_in_another_process_after_crash(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A call waits, its process is killed, and the call is approved here. What was done beside it
     is not done again."""
     dies("llm", "wait_and_crash", tmp_path)
@@ -109,7 +111,7 @@ def test_an_approval_in_another_process(tmp_path: Path, monkeypatch: pytest.Monk
     assert [part["output"] for part in told[2]["parts"]] == ["found x", "paid 3"]
 
 
-def test_one_speaks_while_a_call_waits(tmp_path: Path) -> None:
+def test_new_prompt_clears_pending_call_and_model_is_told(tmp_path: Path) -> None:
     """Whoever goes on otherwise is understood: nothing waits any more, and the model is told."""
     dies("llm", "wait_and_crash", tmp_path)
     log = CortextLog(tmp_path)

@@ -6,7 +6,7 @@ from tests.adapters.llm.scenes import model
 from tests.adapters.servers import eight_write, fleet_of, in_each_ones_order, stored
 
 
-def test_every_kind_of_message_comes_back_as_it_was(redis_url: str) -> None:
+def test_redis_messages_of_every_kind_round_trip(redis_url: str) -> None:
     """As from a folder."""
     check_messages_round_trip(redis_url)
 
@@ -17,7 +17,7 @@ def write(url: str, name: str, count: int) -> None:
         conversation.prompt(f"{name}-{number}").text()
 
 
-def test_eight_processes_in_one_conversation(redis_url: str) -> None:
+def test_eight_processes_prompt_in_one_conversation_without_loss(redis_url: str) -> None:
     """Nobody fails, and what was acknowledged is there once, with its answer."""
     written = eight_write(write, redis_url, 10)
     texts = [message.content for message in stored(redis_url).load("shared").messages]
@@ -29,7 +29,7 @@ def test_eight_processes_in_one_conversation(redis_url: str) -> None:
     assert CortextLog(redis_url).conversations(owner="bob") == []
 
 
-def test_the_page_says_so(redis_url: str) -> None:
+def test_how_to_page_redis_example_works(redis_url: str) -> None:
     """Its line, with a server that is there."""
     fleet_of("llm.md", redis_url).conversation("s", model()).prompt("hi").text()
     assert len(CortextLog(redis_url).messages("s")) == 2

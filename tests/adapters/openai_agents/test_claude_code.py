@@ -54,7 +54,7 @@ def said_in(items: list[dict[str, Any]]) -> list[tuple[str, str]]:
 
 
 @needs_claude
-def test_what_a_program_kept_reopens_in_claude_code(
+def test_agent_session_is_resumed_in_claude_code_and_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its own resume finds a session with the texts and the call; the model is told, and where the
@@ -92,7 +92,7 @@ def test_what_a_program_kept_reopens_in_claude_code(
 
 
 @pytest.mark.parametrize("name", ["001-plan-größe", "{day}/001-plan-größe"])
-def test_a_conversation_of_a_workspace_by_its_name(name: str, tmp_path: Path) -> None:
+def test_workspace_conversation_continues_by_its_name(name: str, tmp_path: Path) -> None:
     """In any script, and with its day, as the page says: the program goes on with it, and begins no
     other."""
     workspace = Workspace.init(tmp_path / "space")
@@ -109,7 +109,7 @@ def test_a_conversation_of_a_workspace_by_its_name(name: str, tmp_path: Path) ->
 
 
 @needs_claude
-def test_what_was_begun_in_claude_code_goes_on_in_a_program(
+def test_claude_code_session_continues_in_agent_and_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The agent is given what was said, called and answered there; and Claude Code, what it said

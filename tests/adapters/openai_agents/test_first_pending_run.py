@@ -7,7 +7,7 @@ from cortext.adapters.session_log import SessionLog
 from cortext.workspace.known_folders import program_folders
 
 
-def test_a_run_that_waits_before_anything_was_said(tmp_path: Path) -> None:
+def test_pending_run_without_messages_creates_listed_session(tmp_path: Path) -> None:
     """It begins the session as the first message would: lists know where it is."""
     session = CortextSession("s", tmp_path / "mine")
     session._set_pending({"state": {}})

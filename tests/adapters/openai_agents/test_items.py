@@ -23,12 +23,12 @@ def place(kind: str, tmp_path: Path) -> Any:
 
 
 @pytest.mark.parametrize("kind", ["path", "text", "default", "log", "file", "document", "memory"])
-def test_every_kind_of_item_comes_back_as_it_was(kind: str, tmp_path: Path) -> None:
+def test_items_of_every_kind_round_trip(kind: str, tmp_path: Path) -> None:
     """All at once, the last of them, and one by one when they are popped."""
     check_items_round_trip(place(kind, tmp_path))
 
 
-def test_given_items_are_the_callers_own(tmp_path: Path) -> None:
+def test_changing_returned_items_does_not_change_session(tmp_path: Path) -> None:
     """Changing what was given changes nothing that is kept."""
 
     async def main() -> None:
@@ -42,7 +42,7 @@ def test_given_items_are_the_callers_own(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-def test_people_read_the_same_conversation(tmp_path: Path) -> None:
+def test_session_is_readable_as_plain_log_store(tmp_path: Path) -> None:
     """The folder is a plain log store, with roles, texts, calls and results."""
 
     async def main() -> None:
@@ -95,7 +95,7 @@ FOREIGN: list[Any] = [
 
 
 @pytest.mark.parametrize("kind", ["log", "document"])
-def test_a_program_continues_what_others_began(kind: str, tmp_path: Path) -> None:
+def test_session_of_another_program_is_read_as_items(kind: str, tmp_path: Path) -> None:
     """Records of another program are items; each can be counted and popped like one's own."""
     foreign(open_session_store(f"{kind}:{tmp_path}/kept"))
 
@@ -112,13 +112,13 @@ def test_a_program_continues_what_others_began(kind: str, tmp_path: Path) -> Non
     asyncio.run(main())
 
 
-def test_what_is_no_item_is_refused(tmp_path: Path) -> None:
+def test_add_items_refuses_invalid_item_and_stores_nothing(tmp_path: Path) -> None:
     """One sentence, and nothing of the batch is kept."""
 
     async def main() -> None:
         session = CortextSession("s", tmp_path)
         wrong: list[Any] = ["text", {"content": float("nan")}]
-        for bad, why in zip(wrong, ("JSON object", "JSON has no word"), strict=True):
+        for bad, why in zip(wrong, ("JSON object", "JSON cannot represent"), strict=True):
             with pytest.raises(ValueError, match=why):
                 await session.add_items([{"content": "a", "role": "user"}, bad])
         assert await session.get_items() == []
@@ -126,7 +126,7 @@ def test_what_is_no_item_is_refused(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-def test_a_damaged_line_hides_nothing_else(
+def test_damaged_line_is_logged_and_other_items_load(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The other items are there, and the log names the line."""
@@ -146,7 +146,7 @@ def test_a_damaged_line_hides_nothing_else(
     assert "line 3" in caplog.text
 
 
-def test_an_append_writes_what_is_new(tmp_path: Path) -> None:
+def test_add_items_keeps_existing_bytes_and_file(tmp_path: Path) -> None:
     """The bytes that are there stay where they are, in the same file."""
 
     async def main() -> None:
@@ -163,7 +163,7 @@ def test_an_append_writes_what_is_new(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-def test_lists_are_by_owner(tmp_path: Path) -> None:
+def test_list_sessions_filters_by_owner_newest_first(tmp_path: Path) -> None:
     """The newest first, under the ids that the program gave."""
 
     async def main() -> None:
@@ -185,7 +185,7 @@ def test_lists_are_by_owner(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-def test_clear_keeps_whose_it_is(tmp_path: Path) -> None:
+def test_clear_session_removes_items_and_keeps_owner(tmp_path: Path) -> None:
     """The items are gone; the session can be used again."""
 
     async def main() -> None:

@@ -8,7 +8,7 @@ import pytest
 from agents import Runner
 
 from cortext.adapters.openai_agents import CortextSession
-from cortext.adapters.openai_agents.unanswered_calls import INTERRUPTED, mended
+from cortext.adapters.openai_agents.unanswered_calls import INTERRUPTED, repair_items
 from cortext.errors import InvalidIdError, SessionOwnerError
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
@@ -19,7 +19,7 @@ HELLO: Any = [{"content": "hello", "role": "user"}]
 
 
 @pytest.mark.parametrize("kind", ["log", "document"])
-def test_another_owners_session_is_refused(kind: str, tmp_path: Path) -> None:
+def test_session_of_another_owner_is_refused_and_unchanged(kind: str, tmp_path: Path) -> None:
     """By one sentence that does not say whose it is, and nothing is changed; a caller who names no
     owner has it, and so has its owner."""
     place = f"{kind}:{tmp_path}"
@@ -47,7 +47,7 @@ def test_another_owners_session_is_refused(kind: str, tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-def test_what_another_framework_began_is_listed(tmp_path: Path) -> None:
+def test_list_sessions_includes_owned_sessions_of_other_frameworks(tmp_path: Path) -> None:
     """Under an id that this one can go on with, and never used before it was made."""
     store = LogStore(tmp_path)
     said = [SessionMessage("user", "begun elsewhere")]
@@ -66,13 +66,13 @@ def test_what_another_framework_began_is_listed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["", " \n"])
-def test_a_session_has_an_id(name: str, tmp_path: Path) -> None:
+def test_session_refuses_blank_id(name: str, tmp_path: Path) -> None:
     """Else all who forgot it would share one."""
     with pytest.raises(InvalidIdError, match="not a valid id"):
         CortextSession(name, tmp_path)
 
 
-def test_ids_of_calls_that_come_again(tmp_path: Path) -> None:
+def test_model_sees_own_result_for_each_call_with_reused_id(tmp_path: Path) -> None:
     """A call was cut off, and a later one with its id was answered: the model is told both."""
     history: Any = [
         {"role": "user", "content": "weather?"},
@@ -81,7 +81,7 @@ def test_ids_of_calls_that_come_again(tmp_path: Path) -> None:
         {"type": "function_call", "call_id": "c1", "name": "look_up", "arguments": '{"key": "b"}'},
         {"type": "function_call_output", "call_id": "c1", "output": "sunny"},
     ]
-    outputs = [one["output"] for one in mended(history) if "output" in one]
+    outputs = [one["output"] for one in repair_items(history) if "output" in one]
     assert outputs == [INTERRUPTED, "sunny"]
 
     async def main() -> None:

@@ -6,7 +6,7 @@ from tests.adapters.openai_agents.scenes import call, pay, speaker
 from tests.adapters.pages import run_page
 
 
-def test_the_page_runs() -> None:
+def test_how_to_page_code_runs() -> None:
     """Its blocks, one after the other, and what they define."""
     page = run_page("openai-agents.md")
 

@@ -28,7 +28,7 @@ def write(place: Path, name: str, count: int) -> None:
     asyncio.run(main())
 
 
-def test_eight_processes_write_to_one_session(tmp_path: Path) -> None:
+def test_eight_processes_write_to_one_session_without_loss(tmp_path: Path) -> None:
     """Nobody fails, and what was acknowledged is there once, in each writer's order."""
     names = [f"w{number}" for number in range(8)]
     all_do(write, *((tmp_path, name, 20) for name in names))
@@ -42,7 +42,7 @@ def test_eight_processes_write_to_one_session(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("what", ["begin_and_crash", "record_a_call_and_crash"])
-def test_the_next_run_after_a_crash(what: str, tmp_path: Path) -> None:
+def test_run_continues_after_crash_in_tool(what: str, tmp_path: Path) -> None:
     """Killed while a tool is at work: the conversation goes on."""
     dies("openai_agents", what, tmp_path)
     agent, model = speaker("it was cut off", tools=[look_up])
@@ -58,7 +58,7 @@ def test_the_next_run_after_a_crash(what: str, tmp_path: Path) -> None:
     assert answers == ([] if what == "begin_and_crash" else [INTERRUPTED])
 
 
-def test_an_approval_in_another_process(tmp_path: Path) -> None:
+def test_pending_run_is_approved_in_another_process_after_crash(tmp_path: Path) -> None:
     """A run waits, its process is killed, and the run is approved here."""
     dies("openai_agents", "wait_and_crash", tmp_path)
 
@@ -86,7 +86,7 @@ def test_an_approval_in_another_process(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-def test_what_the_frameworks_own_session_kept_goes_on_here(tmp_path: Path) -> None:
+def test_run_continues_imported_sqlite_session(tmp_path: Path) -> None:
     """Its real file, read by `cortext import`, and a run that knows all of it."""
     path = tmp_path / "conversations.db"
 

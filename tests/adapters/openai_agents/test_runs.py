@@ -36,7 +36,7 @@ def kinds(items: Any) -> list[str]:
     return [item.get("type") or item["role"] for item in items]
 
 
-def test_a_second_run_knows_the_first(tmp_path: Path) -> None:
+def test_second_run_sees_messages_of_first_run(tmp_path: Path) -> None:
     """Also in another session object, and through each store."""
 
     async def main() -> None:
@@ -54,7 +54,7 @@ def test_a_second_run_knows_the_first(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-def test_streaming_and_parallel_calls(tmp_path: Path) -> None:
+def test_streamed_run_stores_parallel_calls_and_results(tmp_path: Path) -> None:
     """Both calls and both results are there when the stream is over."""
 
     async def main() -> None:
@@ -76,7 +76,7 @@ def test_streaming_and_parallel_calls(tmp_path: Path) -> None:
     assert roles == ["user", "assistant", "assistant", "tool", "tool", "assistant"]
 
 
-def test_a_handoff(tmp_path: Path) -> None:
+def test_agent_after_handoff_sees_full_history(tmp_path: Path) -> None:
     """The agent that takes over finds all of it, and so does the next run."""
 
     async def main() -> None:
@@ -94,7 +94,7 @@ def test_a_handoff(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-def test_an_input_guardrail_that_trips(tmp_path: Path) -> None:
+def test_question_is_stored_when_input_guardrail_trips(tmp_path: Path) -> None:
     """What was asked is kept, and the next run works."""
 
     @input_guardrail
@@ -115,7 +115,7 @@ def test_an_input_guardrail_that_trips(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-def test_encrypted(tmp_path: Path) -> None:
+def test_encrypted_session_leaves_no_plain_text_on_disk(tmp_path: Path) -> None:
     """Inside the framework's own encryption nothing that was said is on the disk."""
 
     async def main() -> None:
@@ -150,7 +150,7 @@ class _Compacting:
 
 
 @pytest.mark.parametrize("encrypted", [False, True])
-def test_compaction(encrypted: bool, tmp_path: Path) -> None:
+def test_compaction_replaces_history_for_next_run(encrypted: bool, tmp_path: Path) -> None:
     """The history is replaced by what the framework made of it, and the next run begins there."""
 
     async def main() -> None:
@@ -177,7 +177,7 @@ def test_compaction(encrypted: bool, tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-def test_compaction_never_leaves_an_empty_session(
+def test_compaction_replaces_history_without_clearing_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The old history is replaced by the new one in a step: it is never cleared first."""
@@ -199,7 +199,7 @@ def test_compaction_never_leaves_an_empty_session(
     asyncio.run(main())
 
 
-def test_a_rewind_takes_off_what_the_run_wrote(tmp_path: Path) -> None:
+def test_rewind_removes_only_items_of_the_run(tmp_path: Path) -> None:
     """The runner knows its own items again at the end, also after a call without a result."""
 
     async def main() -> None:
@@ -220,7 +220,9 @@ ORPHAN: Any = {
 
 @pytest.mark.parametrize("streamed", [False, True])
 @pytest.mark.parametrize("later", [[], [{"content": "hm", "role": "user"}]])
-def test_a_call_without_a_result(later: list[Any], streamed: bool, tmp_path: Path) -> None:
+def test_model_is_told_of_call_without_result_and_store_is_unchanged(
+    later: list[Any], streamed: bool, tmp_path: Path
+) -> None:
     """At the end or in the middle: the model is told of it by a sentence, and nothing that is
     stored changes."""
 
@@ -248,7 +250,7 @@ def test_a_call_without_a_result(later: list[Any], streamed: bool, tmp_path: Pat
     asyncio.run(main())
 
 
-def test_only_what_is_missing_is_made_up(tmp_path: Path) -> None:
+def test_only_calls_without_result_get_interrupted_output(tmp_path: Path) -> None:
     """Of parallel calls one may have a result, and of every kind that a sentence can answer."""
 
     async def main() -> None:
@@ -281,7 +283,7 @@ def test_only_what_is_missing_is_made_up(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-def test_a_window_over_an_interrupted_call(tmp_path: Path) -> None:
+def test_run_with_item_limit_drops_interrupted_call(tmp_path: Path) -> None:
     """With a limit the framework leaves such a call out, and the run works."""
 
     async def main() -> None:
@@ -297,7 +299,7 @@ def test_a_window_over_an_interrupted_call(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-def test_a_late_approval_still_counts(tmp_path: Path) -> None:
+def test_late_approval_replaces_interrupted_notice(tmp_path: Path) -> None:
     """A run that waits while another one speaks gets its result later, and no sentence remains."""
 
     async def main() -> None:
@@ -323,7 +325,7 @@ def test_a_late_approval_still_counts(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-def test_a_write_that_was_cut_off_is_finished_once(tmp_path: Path) -> None:
+def test_resumed_run_does_not_repeat_items_after_lost_acknowledgement(tmp_path: Path) -> None:
     """A resumed run whose append succeeded and whose acknowledgement was lost does not write it
     again: the runner finds its own items at the end, as they are."""
 
@@ -357,7 +359,7 @@ def test_a_write_that_was_cut_off_is_finished_once(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-def test_a_program_goes_on_with_what_was_begun_in_a_tool(tmp_path: Path) -> None:
+def test_run_continues_session_of_another_program(tmp_path: Path) -> None:
     """Records as a bridge makes them are the history of a real run."""
     from cortext.model.message import SessionMessage
     from cortext.model.session import Session

@@ -11,7 +11,7 @@ from tests.adapters.openai_agents.scenes import call, pay, speaker
 from tests.adapters.servers import eight_write, fleet_of, in_each_ones_order
 
 
-def test_every_kind_of_item_comes_back_as_it_was(redis_url: str) -> None:
+def test_redis_items_of_every_kind_round_trip(redis_url: str) -> None:
     """As from a folder: all, the last, and those that are popped."""
     check_items_round_trip(redis_url)
 
@@ -25,7 +25,7 @@ def write(url: str, name: str, count: int) -> None:
     asyncio.run(main())
 
 
-def test_eight_processes_write_to_one_session(redis_url: str) -> None:
+def test_eight_processes_write_to_one_session_without_loss(redis_url: str) -> None:
     """Nobody fails, and what was acknowledged is there once, in each writer's order."""
     written = eight_write(write, redis_url, 20)
     items: Any = asyncio.run(CortextSession("shared", redis_url).get_items())
@@ -42,7 +42,7 @@ def pop(url: str, name: str, count: int) -> None:
     asyncio.run(main())
 
 
-def test_eight_processes_pop(redis_url: str) -> None:
+def test_eight_processes_pop_each_item_once(redis_url: str) -> None:
     """No item goes to two of them: what they change, nobody else changes meanwhile."""
     written = eight_write(write, redis_url, 5)
     eight_write(pop, redis_url, 5)
@@ -51,7 +51,7 @@ def test_eight_processes_pop(redis_url: str) -> None:
     assert asyncio.run(CortextSession("shared", redis_url).get_items()) == []
 
 
-def test_a_run_that_waits_and_lists(redis_url: str) -> None:
+def test_pending_run_is_listed_by_owner_and_approved_by_another_worker(redis_url: str) -> None:
     """By owner, with what waits; another worker approves it."""
 
     async def main() -> None:
@@ -78,7 +78,7 @@ def test_a_run_that_waits_and_lists(redis_url: str) -> None:
     asyncio.run(main())
 
 
-def test_the_page_says_so(redis_url: str) -> None:
+def test_how_to_page_redis_example_works(redis_url: str) -> None:
     """Its line, with a server that is there."""
     session = fleet_of("openai-agents.md", redis_url)
     asyncio.run(session.add_items([{"content": "hi", "role": "user"}]))

@@ -37,23 +37,23 @@ from tests.adapters.pydantic_ai.store_checks import (
 )
 
 
-def test_every_message_comes_back(kept_place: Any) -> None:
+def test_messages_round_trip_byte_for_byte(kept_place: Any) -> None:
     """Byte for byte, from the store that saved it and from another, with usage and what waits."""
     check_messages_round_trip(kept_place)
 
 
-def test_what_a_store_must_do(kept_place: Any) -> None:
+def test_conversation_store_behaves_like_framework_store(kept_place: Any) -> None:
     """The same steps give the same here and in the framework's own store."""
     check_store_steps(kept_place)
 
 
-def test_an_entry_that_is_not_there(tmp_path: Path) -> None:
+def test_read_entry_raises_lookup_error_for_missing_entry(tmp_path: Path) -> None:
     """A LookupError, as the framework expects."""
     with pytest.raises(LookupError):
         asyncio.run(CortextConversationStore(tmp_path).read_entry("nowhere"))
 
 
-def test_the_folder_is_a_plain_log_store(tmp_path: Path) -> None:
+def test_conversation_is_readable_as_plain_log_store(tmp_path: Path) -> None:
     """What people and other programs see: roles, texts, calls, results, owner, title."""
     message = ModelRequest([ToolReturnPart("look_up", "found x", "c1"),
                             ToolReturnPart("look_up", {"y": 1}, "c2"),
@@ -79,7 +79,7 @@ def test_the_folder_is_a_plain_log_store(tmp_path: Path) -> None:
     ]
 
 
-def test_a_save_adds_only_what_is_new(tmp_path: Path) -> None:
+def test_save_keeps_existing_bytes_and_file(tmp_path: Path) -> None:
     """The bytes that were there stay where they are."""
     store = CortextConversationStore(tmp_path)
     conversation = Conversation(conversation_id="s", messages=talk(*"abcdef"))
@@ -94,7 +94,7 @@ def test_a_save_adds_only_what_is_new(tmp_path: Path) -> None:
     assert path.stat().st_ino == inode
 
 
-def test_what_was_begun_elsewhere_goes_on(tmp_path: Path) -> None:
+def test_run_continues_session_of_another_program(tmp_path: Path) -> None:
     """A session of another program is continued by a real run, and by that program again."""
     other = LogStore(tmp_path)
     other.save(Session("s", owner="ada", messages=[
@@ -136,7 +136,7 @@ def test_what_was_begun_elsewhere_goes_on(tmp_path: Path) -> None:
     assert LogStore(tmp_path).head("s").owner == "ada"
 
 
-def test_a_damaged_line(tmp_path: Path) -> None:
+def test_damaged_line_loses_one_message_and_conversation_continues(tmp_path: Path) -> None:
     """One message is lost, and the conversation goes on."""
     store = CortextConversationStore(tmp_path)
     asyncio.run(store.save(Conversation(conversation_id="s", messages=talk(*"abcd"))))
@@ -153,7 +153,7 @@ def test_a_damaged_line(tmp_path: Path) -> None:
     assert shown(asyncio.run(store.load("s"))) == ["a", "b", "d", "e"]
 
 
-def test_a_message_that_cannot_be_read(tmp_path: Path) -> None:
+def test_unreadable_message_is_skipped_and_stays_in_file(tmp_path: Path) -> None:
     """As one of a later version: it is passed over and stays in the file."""
     store = CortextConversationStore(tmp_path)
     asyncio.run(store.save(Conversation(conversation_id="s", messages=talk(*"abcd"))))
@@ -169,7 +169,7 @@ def test_a_message_that_cannot_be_read(tmp_path: Path) -> None:
     assert path.read_text(encoding="utf-8").startswith(changed)
 
 
-def test_others_are_listed(tmp_path: Path) -> None:
+def test_list_conversations_includes_sessions_of_other_programs(tmp_path: Path) -> None:
     """Sessions of other programs are conversations of this store too: it can load them."""
     LogStore(tmp_path).save(Session("other", messages=[SessionMessage("user", "x")]))
     store = CortextConversationStore(tmp_path)
@@ -178,7 +178,7 @@ def test_others_are_listed(tmp_path: Path) -> None:
     assert sorted(each.conversation_id for each in listed) == ["mine", "other"]
 
 
-def test_the_same_entries_again(tmp_path: Path) -> None:
+def test_write_record_stores_repeated_entry_once(tmp_path: Path) -> None:
     """An entry that is there is not written twice, and the record is."""
 
     async def main() -> None:

@@ -16,7 +16,7 @@ from cortext.stores.log import LogStore
 from tests.adapters.pydantic_ai.scenes import speaker
 
 
-def test_another_scopes_conversation_is_refused(tmp_path: Path) -> None:
+def test_conversation_of_another_scope_is_not_loaded_or_saved(tmp_path: Path) -> None:
     """It is not there to be loaded, and the sentence of the conflict says why it cannot be
     saved, but not whose it is."""
 
@@ -38,7 +38,7 @@ def test_another_scopes_conversation_is_refused(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-def test_what_nobody_owns_is_saved_without_a_scope(tmp_path: Path) -> None:
+def test_save_of_unowned_conversation_refuses_scope(tmp_path: Path) -> None:
     """The framework takes it for another scope: the sentence says what to do."""
     LogStore(tmp_path).save(Session("s", messages=[SessionMessage("user", "hello")]))
 
@@ -53,7 +53,7 @@ def test_what_nobody_owns_is_saved_without_a_scope(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-def test_what_another_framework_began_is_listed(tmp_path: Path) -> None:
+def test_list_conversations_includes_owned_sessions_of_other_frameworks(tmp_path: Path) -> None:
     """By its owner, under an id that it can be loaded by."""
     metadata = {"framework": "openai_agents", "session_id": "s"}
     said = [SessionMessage("user", "begun elsewhere")]
@@ -69,7 +69,7 @@ def test_what_another_framework_began_is_listed(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-def test_a_conversation_has_an_id(tmp_path: Path) -> None:
+def test_save_refuses_empty_conversation_id(tmp_path: Path) -> None:
     """Else all who forgot it would share one."""
     store = CortextConversationStore(tmp_path)
     with pytest.raises(InvalidIdError, match="not a valid id: ''"):
@@ -81,7 +81,7 @@ def _results(messages: list[ModelMessage]) -> list[str]:
     return [str(part.content) for part in parts if isinstance(part, ToolReturnPart)]
 
 
-def test_ids_of_calls_that_come_again(tmp_path: Path) -> None:
+def test_model_sees_own_result_for_each_call_with_reused_id(tmp_path: Path) -> None:
     """A call was cut off elsewhere, and a later one with its id was answered: each has its own."""
     call = {"id": "c1", "name": "look_up", "arguments": {"key": "x"}}
     LogStore(tmp_path).save(Session("s", messages=[

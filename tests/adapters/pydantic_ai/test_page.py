@@ -8,7 +8,7 @@ from tests.adapters.pages import run_page
 from tests.adapters.pydantic_ai.scenes import call, speaker
 
 
-def test_the_page_runs() -> None:
+def test_how_to_page_code_runs() -> None:
     """Its blocks, one after the other, and what they define."""
     page = run_page("pydantic-ai.md")
 

@@ -42,7 +42,7 @@ def write(place: Path, name: str, count: int) -> None:
     asyncio.run(main())
 
 
-def test_eight_processes_save_one_conversation(tmp_path: Path) -> None:
+def test_eight_processes_save_one_conversation_without_loss(tmp_path: Path) -> None:
     """Nobody fails, and what was acknowledged is there once, in each writer's order."""
     names = [f"w{number}" for number in range(8)]
     all_do(write, *((tmp_path, name, 5) for name in names))
@@ -56,7 +56,7 @@ def test_eight_processes_save_one_conversation(tmp_path: Path) -> None:
     assert LogStore(tmp_path / "kept").load("shared").message_count == 40
 
 
-def test_of_two_that_save_at_once_one_gets_a_conflict(tmp_path: Path) -> None:
+def test_one_of_two_concurrent_saves_raises_conflict(tmp_path: Path) -> None:
     """Over and over: one is there, the other is told, and nothing of it is left behind."""
     store = CortextConversationStore(tmp_path)
     for round in range(8):
@@ -86,7 +86,7 @@ def test_of_two_that_save_at_once_one_gets_a_conflict(tmp_path: Path) -> None:
         ("record_a_call_and_crash", True),
     ],
 )
-def test_the_next_run_after_a_crash(
+def test_run_continues_after_crash_in_tool(
     what: str, mended: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Killed while a tool is at work: the conversation goes on, also when doctor has said in it
@@ -125,7 +125,7 @@ def test_the_next_run_after_a_crash(
     assert loaded.messages[-1].parts[0] == TextPart("it was cut off")
 
 
-def test_a_call_without_a_result_in_the_middle(tmp_path: Path) -> None:
+def test_model_is_told_of_interrupted_call_in_history(tmp_path: Path) -> None:
     """The model is told that the call was interrupted."""
     store = CortextConversationStore(tmp_path)
     history = [said("a"), ModelResponse([call("look_up", "c1", key="x")]), said("b"),
@@ -139,7 +139,7 @@ def test_a_call_without_a_result_in_the_middle(tmp_path: Path) -> None:
     assert (told.tool_call_id, told.outcome) == ("c1", "interrupted")
 
 
-def test_an_approval_in_another_process(tmp_path: Path) -> None:
+def test_pending_run_is_approved_in_another_process_after_crash(tmp_path: Path) -> None:
     """A run waits, its process is killed, and the run is approved here."""
     dies("pydantic_ai", "wait_and_crash", tmp_path)
     head = LogStore(tmp_path).head("s")

@@ -11,7 +11,9 @@ from tests.adapters.pydantic_ai.scenes import call, speaker
 from tests.adapters.resumed_program import Person
 
 
-def test_it_is_listed_found_and_reopened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pydantic_ai_run_is_listed_found_and_resumed_in_claude_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """With its owner; the call and its result are text there."""
     person = Person(tmp_path, monkeypatch)
 

@@ -11,7 +11,9 @@ from cortext.adapters.pydantic_ai import CortextConversationStore
 from cortext.stores.servers.redis_store import RedisStore
 
 
-def test_a_list_asks_once(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_read_records_never_asks_for_single_sessions(
+    redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """They come with their last records: none is asked for by itself."""
     store = CortextConversationStore(redis_url)
     for number in range(3):

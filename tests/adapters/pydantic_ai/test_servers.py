@@ -12,12 +12,12 @@ from tests.adapters.pydantic_ai.store_checks import check_messages_round_trip, c
 from tests.adapters.servers import eight_write, fleet_of, in_each_ones_order
 
 
-def test_every_message_comes_back(redis_url: str) -> None:
+def test_redis_messages_round_trip(redis_url: str) -> None:
     """As from a folder."""
     check_messages_round_trip(redis_url)
 
 
-def test_what_a_store_must_do(redis_url: str) -> None:
+def test_redis_conversation_store_behaves_like_framework_store(redis_url: str) -> None:
     """Step by step the same as the framework's own store."""
     check_store_steps(redis_url)
 
@@ -38,7 +38,7 @@ def write(url: str, name: str, count: int) -> None:
     asyncio.run(main())
 
 
-def test_eight_processes_save_one_conversation(redis_url: str) -> None:
+def test_eight_processes_save_one_conversation_without_loss(redis_url: str) -> None:
     """Nobody fails, and what was acknowledged is there once, in each writer's order."""
     written = eight_write(write, redis_url, 5)
     loaded = asyncio.run(CortextConversationStore(redis_url).load("shared"))
@@ -46,7 +46,7 @@ def test_eight_processes_save_one_conversation(redis_url: str) -> None:
     in_each_ones_order(texts(loaded.messages), written)
 
 
-def test_of_two_that_save_at_once_one_gets_a_conflict(redis_url: str) -> None:
+def test_one_of_two_concurrent_saves_raises_conflict(redis_url: str) -> None:
     """Over and over: the lock is between processes, wherever they are."""
     store = CortextConversationStore(redis_url)
     for round in range(5):
@@ -67,7 +67,7 @@ def test_of_two_that_save_at_once_one_gets_a_conflict(redis_url: str) -> None:
         assert texts(loaded.messages) == ["first", got[0]]
 
 
-def test_the_page_says_so(redis_url: str) -> None:
+def test_how_to_page_redis_example_works(redis_url: str) -> None:
     """Its line, with a server that is there."""
     store = fleet_of("pydantic-ai.md", redis_url)
     asyncio.run(store.save(Conversation(conversation_id="s", messages=[said("hi")]), scope="ada"))

@@ -10,8 +10,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
-from cortext.catalog.fulltext.fulltext_index import AnewError, FulltextIndex, TextEntry, TextMatch
+from cortext.catalog.fulltext.fulltext_index import (
+    FulltextIndex,
+    IndexRebuiltError,
+    TextEntry,
+    TextMatch,
+)
 from cortext.formats.text_search.search_query import parse
 from tests.faults.mounts import fill, mounted, read_only
 
@@ -35,7 +41,7 @@ def words(tmp_path: Path) -> FulltextIndex:
     return FulltextIndex(str(tmp_path / "cache/cortext/words.sqlite3"))
 
 
-def test_put_and_find(words: FulltextIndex) -> None:
+def test_put_texts_are_found_with_position_newest_first(words: FulltextIndex) -> None:
     """What is put in is found with its place, the latest first."""
     words.put(A, "s1", entries("one plan", "another plan"), keep=False)
     words.put(B, "s2", [TextEntry(0, "title", 5, "plan of b")], keep=False)
@@ -47,7 +53,7 @@ def test_put_and_find(words: FulltextIndex) -> None:
     assert words.known() == {A: "s1", B: "s2"}
 
 
-def test_keep_and_replace(words: FulltextIndex) -> None:
+def test_put_appends_or_replaces_texts_as_keep_says(words: FulltextIndex) -> None:
     """New texts come after those that are there, or in their place."""
     words.put(A, "1", entries("old one"), keep=False)
     words.put(A, "2", entries("newer one", first=2), keep=True)
@@ -57,14 +63,14 @@ def test_keep_and_replace(words: FulltextIndex) -> None:
     assert not find(words, "old")
 
 
-def test_nothing_to_keep(words: FulltextIndex) -> None:
+def test_put_with_keep_fails_when_conversation_is_not_indexed(words: FulltextIndex) -> None:
     """What should come after something that is not there is refused, and nothing is written."""
-    with pytest.raises(AnewError):
+    with pytest.raises(IndexRebuiltError):
         words.put(A, "2", entries("newer one", first=2), keep=True)
     assert words.known() == {}
 
 
-def test_title_is_one(words: FulltextIndex) -> None:
+def test_new_title_replaces_old_title_in_index(words: FulltextIndex) -> None:
     """A conversation has one title: a new one takes the place of the old, an empty one of none."""
     words.put(A, "1", [TextEntry(0, "title", 1, "old title"), *entries("said")], keep=False)
     words.put(A, "2", [TextEntry(0, "title", 1, "new title")], keep=True)
@@ -74,10 +80,10 @@ def test_title_is_one(words: FulltextIndex) -> None:
     assert find(words, "said")
 
 
-def test_many_runs(words: FulltextIndex) -> None:
+def test_find_returns_right_number_and_position_in_long_conversation(words: FulltextIndex) -> None:
     """Numbers and places are right in long conversations, with gaps and with places far away."""
     found = entries(*(f"w{n}" for n in range(1, 1001)))
-    far = [entry._replace(at=entry.at + 2**40) for entry in found[600:]]
+    far = [replace(entry, at=entry.at + 2**40) for entry in found[600:]]
     words.put(A, "1", [*found[:300], *found[310:600], *far], keep=False)
     for entry in (*found[:300:7], *found[310:600:7], *far[::7]):
         (spot,) = find(words, entry.text)
@@ -85,7 +91,7 @@ def test_many_runs(words: FulltextIndex) -> None:
     assert not find(words, "w305")
 
 
-def test_recall(words: FulltextIndex) -> None:
+def test_phrase_search_finds_each_of_1000_random_messages(words: FulltextIndex) -> None:
     """Of 1,000 random messages each is found by three of its words, in order."""
     rng = random.Random(1)
     said = [" ".join(f"t{rng.randrange(300)}" for _ in range(30)) for _ in range(1000)]
@@ -96,7 +102,9 @@ def test_recall(words: FulltextIndex) -> None:
         assert number in {spot.number for spot in find(words, f'"{phrase}"')}
 
 
-def test_drop_and_stale(words: FulltextIndex, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dropped_conversation_is_not_found_and_index_becomes_stale(
+    words: FulltextIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What is dropped is not found; when most is, the index says that it is stale."""
     monkeypatch.setattr("cortext.catalog.fulltext.fulltext_index._STALE", 10)
     words.put(A, "1", entries(*["same"] * 20), keep=False)
@@ -107,7 +115,7 @@ def test_drop_and_stale(words: FulltextIndex, monkeypatch: pytest.MonkeyPatch) -
     assert words.is_stale
 
 
-def test_a_document_that_is_edited_often(
+def test_index_becomes_stale_after_many_edits_of_one_document(
     words: FulltextIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each time its old words stay in the file: when they are most of it, the index is stale."""
@@ -122,7 +130,7 @@ def test_a_document_that_is_edited_often(
     assert not words.is_stale
 
 
-def test_bulk_is_settled(words: FulltextIndex) -> None:
+def test_bulk_additions_are_found_before_and_after_settle(words: FulltextIndex) -> None:
     """Additions in bulk are found at once, and settled by whoever comes next."""
     for number in range(30):
         work = (A, "1", entries(f"word{number}", first=number + 1), number > 0)
@@ -135,7 +143,7 @@ def test_bulk_is_settled(words: FulltextIndex) -> None:
     assert [spot.number for spot in find(words, "word7")] == [8]
 
 
-def test_mark(words: FulltextIndex) -> None:
+def test_mark_is_cleared_by_put_and_ignored_for_empty_index(words: FulltextIndex) -> None:
     """That all is in it is forgotten when something is added, and not believed of an empty one."""
     words.set_mark(7, 1, 1)
     assert words.mark()[0] == 0
@@ -146,7 +154,7 @@ def test_mark(words: FulltextIndex) -> None:
     assert words.mark()[0] == 0
 
 
-def test_private(words: FulltextIndex) -> None:
+def test_index_files_are_readable_only_by_owner(words: FulltextIndex) -> None:
     """What was said is for this user only."""
     words.put(A, "1", entries("secret"), keep=False)
     folder = Path(words.lock).parent
@@ -155,7 +163,9 @@ def test_private(words: FulltextIndex) -> None:
 
 
 @pytest.mark.parametrize("damage", ["zeros", "half", "text", "version", "table"])
-def test_damaged_file(words: FulltextIndex, damage: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_damaged_index_file_is_rebuilt_without_error(
+    words: FulltextIndex, damage: str, caplog: pytest.LogCaptureFixture
+) -> None:
     """A damaged file is made anew, and that is said; nothing of it is an error."""
     words.put(A, "1", entries(*(f"plan {n}" for n in range(2000))), keep=False)
     words.close()
@@ -164,7 +174,7 @@ def test_damaged_file(words: FulltextIndex, damage: str, caplog: pytest.LogCaptu
     with FulltextIndex(str(path)) as again, caplog.at_level(logging.WARNING):
         try:
             again.put(A, "2", entries("later", first=2001), keep=True)
-        except AnewError:
+        except IndexRebuiltError:
             assert again.known() == {}
         assert len(find(again, "plan")) in (0, 2000)
         again.put(B, "1", entries("a new plan"), keep=False)
@@ -185,7 +195,9 @@ def _damage(path: Path, how: str) -> None:
         db.close()
 
 
-def test_read_only_folder(words: FulltextIndex, caplog: pytest.LogCaptureFixture) -> None:
+def test_index_in_read_only_folder_still_finds_and_warns(
+    words: FulltextIndex, caplog: pytest.LogCaptureFixture
+) -> None:
     """Where nothing can be written, what is there is found, and that is said."""
     words.put(A, "1", entries("one plan"), keep=False)
     words.close()
@@ -196,17 +208,19 @@ def test_read_only_folder(words: FulltextIndex, caplog: pytest.LogCaptureFixture
     assert "new messages are not found" in caplog.text
 
 
-def test_no_folder_at_all(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_index_falls_back_to_memory_when_folder_cannot_exist(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     """Where there cannot be an index, one lasts as long as the process, and that is said."""
     (tmp_path / "file").write_text("in the way")
     with FulltextIndex(str(tmp_path / "file/words.sqlite3")) as words:
         words_were = words.known()
         words.put(A, "1", entries("one plan"), keep=False)
         assert (words_were, len(find(words, "plan"))) == ({}, 1)
-    assert "cannot be used, so this takes longer" in caplog.text
+    assert "cannot be used, so this command takes longer" in caplog.text
 
 
-def test_full_disk(tmp_path: Path) -> None:
+def test_put_on_full_disk_fails_whole_and_keeps_earlier_texts(tmp_path: Path) -> None:
     """On a full disk an addition fails whole; what was there is found, and later all is."""
     size = ("-t", "tmpfs", "-o", "size=4m", "none")
     with mounted(tmp_path / "disk", *size) as disk, FulltextIndex(str(disk / "w.sqlite3")) as words:
@@ -221,18 +235,18 @@ def test_full_disk(tmp_path: Path) -> None:
         assert find(words, "other")
 
 
-def test_another_makes_it_anew(words: FulltextIndex) -> None:
+def test_put_with_keep_fails_after_other_process_discards_index(words: FulltextIndex) -> None:
     """A file that another process threw away is not written to any more."""
     words.put(A, "1", entries("one plan"), keep=False)
     with FulltextIndex(words.lock.removesuffix(".lock")) as other:
         other.discard()
-    with pytest.raises(AnewError):
+    with pytest.raises(IndexRebuiltError):
         words.put(A, "2", entries("more", first=2), keep=True)
     words.put(A, "2", entries("one plan", "more"), keep=False)
     assert len(find(words, "plan")) == 1
 
 
-def test_link_in_its_place(tmp_path: Path) -> None:
+def test_index_never_writes_through_symbolic_link(tmp_path: Path) -> None:
     """A link where the index should be is not written through."""
     (tmp_path / "target").write_text("precious")
     os.symlink(tmp_path / "target", tmp_path / "words.sqlite3")
@@ -243,7 +257,9 @@ def test_link_in_its_place(tmp_path: Path) -> None:
     assert (tmp_path / "target").read_text() == "precious"
 
 
-def test_two_connections_of_one_process(words: FulltextIndex, tmp_path: Path) -> None:
+def test_second_open_in_process_keeps_locks_of_first_connection(
+    words: FulltextIndex, tmp_path: Path
+) -> None:
     """Opening it again in the same process leaves the locks of the first one alone."""
     path = words.lock.removesuffix(".lock")
     words.put(A, "1", entries("one plan"), keep=False)
@@ -261,7 +277,7 @@ def test_two_connections_of_one_process(words: FulltextIndex, tmp_path: Path) ->
     assert done.returncode == 9
 
 
-def test_odd_texts(words: FulltextIndex) -> None:
+def test_very_long_texts_and_texts_with_nuls_are_indexed(words: FulltextIndex) -> None:
     """A million characters in one text, and a text with NULs, are texts like others."""
     words.put(A, "1", entries("long " * 200_000, "a\0b\0c", "\\u0000 literal"), keep=False)
     assert [spot.number for spot in find(words, '"b c"')] == [2]

@@ -41,7 +41,7 @@ def places(spots: list[TextMatch]) -> list[tuple[int, int]]:
 
 
 @pytest.mark.usefixtures("_block")
-def test_side_by_side(newest_words: FulltextIndex) -> None:
+def test_find_interleaves_parallel_conversations_newest_first(newest_words: FulltextIndex) -> None:
     """Of conversations that went on at the same time the newest texts come first, in turns."""
     for name in range(3):
         put(newest_words, str(name), [1000 * n + name for n in range(600)])
@@ -52,7 +52,7 @@ def test_side_by_side(newest_words: FulltextIndex) -> None:
 
 
 @pytest.mark.usefixtures("_block")
-def test_old_ones_come_late(newest_words: FulltextIndex) -> None:
+def test_old_conversations_indexed_last_are_found_last(newest_words: FulltextIndex) -> None:
     """Old conversations that come into the index last are found last."""
     put(newest_words, "new", [9_000_000 + n for n in range(50)])
     for n in range(200):
@@ -63,7 +63,9 @@ def test_old_ones_come_late(newest_words: FulltextIndex) -> None:
 
 @pytest.mark.usefixtures("_block")
 @pytest.mark.parametrize("seed", range(4))
-def test_at_random(newest_words: FulltextIndex, seed: int) -> None:
+def test_find_sorts_by_time_and_pages_each_text_once(
+    newest_words: FulltextIndex, seed: int
+) -> None:
     """Whatever comes when, and is dropped or replaced, the order is that of the times; pages that
     begin where the last one ended have every text once."""
     rng = random.Random(seed)
@@ -102,7 +104,7 @@ def _last() -> TextMatch:
 
 
 @pytest.mark.usefixtures("_block")
-def test_same_time(newest_words: FulltextIndex) -> None:
+def test_texts_of_same_time_are_found_latest_indexed_first(newest_words: FulltextIndex) -> None:
     """Of texts of one time those that came last come first, over any number of pages."""
     put(newest_words, "a", [5] * 500)
     put(newest_words, "b", [5] * 500)
@@ -111,7 +113,7 @@ def test_same_time(newest_words: FulltextIndex) -> None:
     assert list(newest_words.find('"same"', before=(5, 300))) == found[-299:]
 
 
-def test_skips(newest_words: FulltextIndex) -> None:
+def test_find_passes_over_skipped_conversations(newest_words: FulltextIndex) -> None:
     """What is of no use any more is passed over, and what comes after it is found."""
     crowd, other = (
         put(newest_words, "crowd", [*range(1000, 6000)]),
@@ -127,7 +129,9 @@ def test_skips(newest_words: FulltextIndex) -> None:
 
 
 @pytest.mark.usefixtures("_block")
-def test_within(newest_words: FulltextIndex) -> None:
+def test_find_within_conversations_matches_filtered_full_search(
+    newest_words: FulltextIndex,
+) -> None:
     """Only what a few conversations have, in the same order, before a place or from the start."""
     mine = [put(newest_words, f"mine{n}", [*range(n, 3000, 30)]) for n in range(2)]
     for n in range(20):
@@ -147,7 +151,7 @@ def test_within(newest_words: FulltextIndex) -> None:
     assert find(None, [("/w", "nobody")]) == []
 
 
-def test_vowel_signs(newest_words: FulltextIndex) -> None:
+def test_search_distinguishes_words_by_vowel_signs(newest_words: FulltextIndex) -> None:
     """A vowel sign is part of its word: other words with the same consonants are not found."""
     said = ("की योजना", "का नियम", "cafe\u0301 plan", "கி", "கு")
     newest_words.put(
@@ -158,7 +162,9 @@ def test_vowel_signs(newest_words: FulltextIndex) -> None:
 
 
 @pytest.mark.parametrize("typed", ["елка", "ёлка", "ЁЛКА"])
-def test_letter_with_dots(newest_words: FulltextIndex, typed: str) -> None:
+def test_search_finds_cyrillic_yo_with_and_without_dots(
+    newest_words: FulltextIndex, typed: str
+) -> None:
     """The letter that many write without its dots is found with them and without."""
     said = ("ёлка горит", "новая елка", "другая йога")
     new = [TextEntry(n, "user", n, spaced(text)) for n, text in enumerate(said, 1)]

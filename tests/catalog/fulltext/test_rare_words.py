@@ -10,7 +10,7 @@ from cortext.catalog.fulltext.fulltext_index import FulltextIndex, TextEntry
 
 @pytest.mark.parametrize("block", [7, 64])
 @pytest.mark.parametrize("having", [[1990], [1990, 3], [1000, 3], [*range(1, 2001, 90)], []])
-def test_seldom(
+def test_rare_word_finds_every_text_once_newest_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int, having: list[int]
 ) -> None:
     """Every text that has a rare word is found once, the newest first, however few are wanted."""

@@ -34,7 +34,9 @@ def id(workspace_with_tools: Path) -> str:
     ("keys", "tool", "fork"),
     [(["enter"], "", False), (["ctrl+f"], "", True), (["ctrl+t", "o"], "codex", False)],
 )
-def test_going_on(keys: list[str], tool: str, fork: bool) -> None:
+def test_picker_returns_chosen_row_with_tool_and_fork(
+    keys: list[str], tool: str, fork: bool
+) -> None:
     """It leaves with what is to be opened: as it was, in a copy, or in another tool."""
 
     async def story(pilot, picker) -> None:
@@ -45,55 +47,57 @@ def test_going_on(keys: list[str], tool: str, fork: bool) -> None:
     assert (chosen.row.title, chosen.tool, chosen.fork) == ("Faster parser", tool, fork)
 
 
-def test_renaming(workspace_with_tools: Path, id: str) -> None:
+def test_rename_key_changes_title_in_list_and_file(workspace_with_tools: Path, id: str) -> None:
     """The line has the title that it has; the list has the new one, and so has its file."""
 
     async def story(pilot, picker) -> None:
         await pilot.press("ctrl+r")
-        await shows(pilot, "Its title")
+        await shows(pilot, "Title")
         await pilot.press(*" now", "enter")
-        await shows(pilot, 'it is now "Faster parser now"')
+        await shows(pilot, 'Renamed to "Faster parser now"')
         assert titles(picker) == ["Faster parser now"]
 
     play(story)
     assert head_of(workspace_with_tools, id)["title"] == "Faster parser now"
 
 
-def test_a_title_of_nothing_is_refused(workspace_with_tools: Path, id: str) -> None:
+def test_rename_key_refuses_empty_title(workspace_with_tools: Path, id: str) -> None:
     """With the sentence of the command, and nothing is changed."""
 
     async def story(pilot, picker) -> None:
         await pilot.press("ctrl+r", "ctrl+u", "enter")
-        await shows(pilot, "a title has at least one character")
+        await shows(pilot, "the title must not be empty")
 
     play(story)
     assert head_of(workspace_with_tools, id)["title"] == "Faster parser"
 
 
-def test_tagging(workspace_with_tools: Path, id: str) -> None:
+def test_tag_key_replaces_tags_of_conversation(workspace_with_tools: Path, id: str) -> None:
     """What stands in the line are the tags, and no others."""
 
     async def story(pilot, picker) -> None:
         await pilot.press("ctrl+g", *"speed #io", "enter")
-        await shows(pilot, "tagged #speed #io")
+        await shows(pilot, "Tags: #speed #io")
         await pilot.press("ctrl+g", *["backspace"] * 3, "enter")
-        await until(pilot, lambda: "tagged #speed " in f"{screen(picker)} ".replace("\n", " "))
+        await until(pilot, lambda: "Tags: #speed " in f"{screen(picker)} ".replace("\n", " "))
 
     play(story)
     assert head_of(workspace_with_tools, id)["tags"] == ["speed"]
 
 
-def test_exporting(workspace_with_tools: Path, id: str) -> None:
+def test_export_key_picks_format_by_ending_and_never_overwrites(
+    workspace_with_tools: Path, id: str
+) -> None:
     """By the ending of the name; a file that is there is not written over. What can be done about
     it can be done here: there are no options."""
 
     async def story(pilot, picker) -> None:
         await pilot.press("ctrl+e", "ctrl+u", *"out.json", "enter")
-        await shows(pilot, "it is in out.json")
+        await shows(pilot, "Exported to out.json")
         await pilot.press("ctrl+e", "ctrl+u", *"out.json", "enter")
-        await shows(pilot, "out.json is there already; give it another name")
+        await shows(pilot, "out.json already exists; choose another name")
         await pilot.press("ctrl+e", "ctrl+u", *"out.docx", "enter")
-        await shows(pilot, "no format of ours; the ending says how: .md")
+        await shows(pilot, ".md")
 
     play(story, size=(160, 30))
     assert json.loads((workspace_with_tools / "out.json").read_text(encoding="utf-8"))["title"]
@@ -101,19 +105,23 @@ def test_exporting(workspace_with_tools: Path, id: str) -> None:
 
 
 @pytest.mark.parametrize(("key", "status"), [("ctrl+s", "paused"), ("ctrl+d", "completed")])
-def test_stopping(workspace_with_tools: Path, id: str, key: str, status: str) -> None:
+def test_stop_and_complete_keys_save_status_and_summary(
+    workspace_with_tools: Path, id: str, key: str, status: str
+) -> None:
     """It is saved with a summary, and the list says how it is."""
 
     async def story(pilot, picker) -> None:
         await pilot.press(key)
-        await shows(pilot, f'"Faster parser" is {status}')
+        await shows(pilot, f'"Faster parser" is now {status}')
 
     play(story)
     head = head_of(workspace_with_tools, id)
     assert (head["status"], bool(head["context_summary"])) == (status, True)
 
 
-def test_deleting_and_having_it_back(workspace_with_tools: Path, id: str) -> None:
+def test_delete_key_asks_first_and_undo_key_restores_conversation(
+    workspace_with_tools: Path, id: str
+) -> None:
     """Into the trash only when that is said; one key brings it back as it was."""
     folder = folder_of(workspace_with_tools, id)
     before = (folder / ".session/messages.jsonl").read_bytes()
@@ -123,19 +131,19 @@ def test_deleting_and_having_it_back(workspace_with_tools: Path, id: str) -> Non
         await pilot.pause()
         assert folder.exists()
         await pilot.press("ctrl+x", "y")
-        await shows(pilot, "is in the trash", "^Z brings it back")
+        await shows(pilot, "to the trash; ^Z restores it")
         assert titles(picker) == []
         assert not folder.exists()
         await pilot.press("ctrl+z")
-        await shows(pilot, "back again", "Faster parser")
+        await shows(pilot, "Restored: ", "Faster parser")
         await pilot.press("ctrl+z")
-        await shows(pilot, "nothing was deleted here")
+        await shows(pilot, "Nothing to restore.")
 
     play(story)
     assert (folder / ".session/messages.jsonl").read_bytes() == before
 
 
-def test_esc_leaves_a_question_then_what_was_typed_then_the_picker(id: str) -> None:
+def test_escape_closes_prompt_then_clears_filter_then_quits_picker(id: str) -> None:
     """One thing at a time; what was asked for is left as it is."""
 
     async def story(pilot, picker) -> None:
@@ -153,7 +161,7 @@ def test_esc_leaves_a_question_then_what_was_typed_then_the_picker(id: str) -> N
 
 @pytest.mark.usefixtures("id")
 @pytest.mark.parametrize("asked", ["f1", "ctrl+r", "ctrl+t", "ctrl+x"])
-def test_ctrl_c_leaves_at_once(asked: str) -> None:
+def test_ctrl_c_quits_picker_while_prompt_is_open(asked: str) -> None:
     """Also while something is asked; nothing is done."""
 
     async def story(pilot, picker) -> None:
@@ -165,7 +173,7 @@ def test_ctrl_c_leaves_at_once(asked: str) -> None:
     assert play(story).return_value is None
 
 
-def test_every_key_is_in_the_help(id: str) -> None:
+def test_help_lists_every_key_and_hint_line_fits_width(id: str) -> None:
     """And the last line never grows beyond the screen."""
 
     async def story(pilot, picker) -> None:
@@ -183,7 +191,7 @@ def test_every_key_is_in_the_help(id: str) -> None:
     assert hints(120)[-1] == ("?", "help")
 
 
-def test_the_last_line_names_the_key_that_helps_now(id: str) -> None:
+def test_hint_line_shows_f1_instead_of_question_mark_while_typing(id: str) -> None:
     """Where something is typed, `?` is a letter of it."""
 
     async def story(pilot, picker) -> None:
@@ -200,7 +208,7 @@ def test_the_last_line_names_the_key_that_helps_now(id: str) -> None:
 
 
 @pytest.mark.parametrize(("key", "typed"), [("ctrl+r", "Speed"), ("ctrl+g", "speed")])
-def test_a_session_of_a_tool_becomes_a_conversation(
+def test_rename_or_tag_turns_tool_session_into_conversation(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str, typed: str
 ) -> None:
     """To have a title or tags; that is said before. Its transcript is left as it is."""
@@ -219,13 +227,13 @@ def test_a_session_of_a_tool_becomes_a_conversation(
         await pilot.pause()
         assert picker.chosen.key == session
         await pilot.press("ctrl+e", "ctrl+u", *"said.md", "enter")
-        await shows(pilot, "it is in said.md")
+        await shows(pilot, "Exported to said.md")
         if key == "ctrl+r":
             await pilot.press(key, "ctrl+u", "space", "enter")
-            await shows(pilot, "at least one character")
+            await shows(pilot, "the title must not be empty")
             assert not (project / "conversations").exists()
         await pilot.press(key)
-        await shows(pilot, "It becomes a conversation of yours")
+        await shows(pilot, "cortext imports this session first.")
         await pilot.press("escape", key, "ctrl+u", *typed, "enter")
         await until(pilot, lambda: typed in screen(picker) and "…" not in screen(picker)[-20:])
         await pilot.press("escape")
@@ -241,8 +249,10 @@ def test_a_session_of_a_tool_becomes_a_conversation(
     ok(project, "list")
 
 
-def test_what_is_said_is_never_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In 80x24: what became of a tool's session, and first how to have it back."""
+def test_delete_message_for_tool_session_fits_80_columns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In 80x24: what became of a tool's session, and how to restore it."""
     from tests.homes import lay_out, move_project, said
 
     homes = lay_out(tmp_path / "person")
@@ -257,14 +267,14 @@ def test_what_is_said_is_never_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         picker.type(said("claude")[0][:13])
         await pilot.pause()
         await pilot.press("ctrl+x", "y")
-        await shows(pilot, "^Z brings it back: our copy of", "Claude Code keeps its own")
+        await shows(pilot, "cortext's copy of", "Claude Code still has its own; ^Z restores it")
         await pilot.press("ctrl+z")
-        await shows(pilot, "back again")
+        await shows(pilot, "Restored: ")
 
     play(story, size=(80, 24))
 
 
-def test_a_session_of_spawn_is_in_the_list(workspace_with_tools: Path) -> None:
+def test_picker_lists_finds_deletes_and_restores_spawn_session(workspace_with_tools: Path) -> None:
     """It is shown, found by what was said, deleted and had back; what only tools do is refused."""
     from cortext import Session, SessionMessage, paths
     from cortext.formats.log import encode
@@ -286,16 +296,16 @@ def test_a_session_of_spawn_is_in_the_list(workspace_with_tools: Path) -> None:
     async def story(pilot, picker) -> None:
         await shows(pilot, "A talk with an agent", "It is not.")
         await pilot.press(*"xylo")
-        await shows(pilot, "said in these", "Is it xylophonic?")
+        await shows(pilot, "found in messages", "Is it xylophonic?")
         await pilot.press("ctrl+f")
-        await shows(pilot, "Enter goes on with it in `cortext spawn`")
+        await shows(pilot, "A `cortext spawn` session cannot be forked.")
         await pilot.press("ctrl+s")
         await shows(pilot, "is a session of `cortext spawn`")
         await pilot.press("escape", "ctrl+x", "y")
-        await shows(pilot, "is in the trash")
+        await shows(pilot, "to the trash")
         assert titles(picker) == []
         await pilot.press("ctrl+z")
-        await shows(pilot, "back again", "A talk with an agent")
+        await shows(pilot, "Restored: ", "A talk with an agent")
         await pilot.press("enter")
 
     chosen = play(story, size=(150, 30)).return_value

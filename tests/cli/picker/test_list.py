@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from cortext.cli.picker.preview_page import Preview
+from cortext.cli.picker.preview_widget import Preview
 from cortext.cli.picker.widgets import Rows
 from tests.cli.picker.picker_workspace import make_workspace, play, screen, shows, titles, until
 from tests.command import begin, ok, say
@@ -23,7 +23,7 @@ def listed_workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_the_newest_is_first_and_its_end_is_beside_it(listed_workspace: Path) -> None:
+def test_list_shows_newest_first_and_preview_shows_last_messages(listed_workspace: Path) -> None:
     """The list has this project's conversations; the page what was said in the one chosen."""
 
     async def story(pilot, picker) -> None:
@@ -36,7 +36,7 @@ def test_the_newest_is_first_and_its_end_is_beside_it(listed_workspace: Path) ->
     play(story)
 
 
-def test_facts_that_do_not_fit_are_cut(listed_workspace: Path) -> None:
+def test_preview_truncates_facts_that_do_not_fit(listed_workspace: Path) -> None:
     """On three lines, with one space between one and the next."""
     ok(listed_workspace, "tag", "003", "infrastructure", "documentation")
 
@@ -47,7 +47,7 @@ def test_facts_that_do_not_fit_are_cut(listed_workspace: Path) -> None:
     play(story, size=(80, 24))
 
 
-def test_typing_filters_titles_then_what_was_said(listed_workspace: Path) -> None:
+def test_typing_filters_by_title_then_by_message_text(listed_workspace: Path) -> None:
     """A word of a title at once; a word that was said below it, and the page shows it marked."""
 
     async def story(pilot, picker) -> None:
@@ -61,7 +61,7 @@ def test_typing_filters_titles_then_what_was_said(listed_workspace: Path) -> Non
         assert titles(picker) == ["Faster parser"]
         await pilot.press("escape")
         await pilot.press(*"zanz")
-        await until(pilot, lambda: titles(picker) == ["-- said in these", "Release notes"])
+        await until(pilot, lambda: titles(picker) == ["-- found in messages", "Release notes"])
         assert picker.chosen.title == "Release notes"
         await shows(pilot, "zanzibar", "1 of 3")
         marks = [
@@ -75,7 +75,7 @@ def test_typing_filters_titles_then_what_was_said(listed_workspace: Path) -> Non
     play(story)
 
 
-def test_of_a_long_one_the_end_is_shown(listed_workspace: Path) -> None:
+def test_preview_shows_end_of_long_conversation_and_scrolls_back(listed_workspace: Path) -> None:
     """Only the last messages are laid out, with how many come before; the page can be turned."""
     id = begin(listed_workspace, "plan", "Long", *(f"message {n}" for n in range(1, 201)))
     assert id
@@ -92,7 +92,7 @@ def test_of_a_long_one_the_end_is_shown(listed_workspace: Path) -> None:
     play(story)
 
 
-def test_scripts_without_spaces(listed_workspace: Path) -> None:
+def test_filter_matches_part_of_japanese_title_and_keeps_width(listed_workspace: Path) -> None:
     """A part of a title is enough, and wide characters stay in their columns."""
 
     async def story(pilot, picker) -> None:
@@ -106,7 +106,7 @@ def test_scripts_without_spaces(listed_workspace: Path) -> None:
     play(story, size=(80, 24))
 
 
-def test_what_is_typed_is_never_an_error(listed_workspace: Path) -> None:
+def test_filter_accepts_any_punctuation_without_error(listed_workspace: Path) -> None:
     """Odd signs find nothing, or something, and the list comes back."""
 
     async def story(pilot, picker) -> None:
@@ -120,7 +120,9 @@ def test_what_is_typed_is_never_an_error(listed_workspace: Path) -> None:
     play(story)
 
 
-def test_tab_shows_all_and_back(listed_workspace: Path, tmp_path: Path) -> None:
+def test_tab_toggles_between_project_and_all_conversations(
+    listed_workspace: Path, tmp_path: Path
+) -> None:
     """What was had in another project comes in, with its folder; what was chosen stays chosen."""
     other = make_workspace(tmp_path / "other")
     begin(other, "plan", "Elsewhere", "Where?", "There.")
@@ -139,7 +141,7 @@ def test_tab_shows_all_and_back(listed_workspace: Path, tmp_path: Path) -> None:
     play(story, size=(160, 30))
 
 
-def test_hostile_titles_and_words_are_data(listed_workspace: Path) -> None:
+def test_picker_shows_hostile_titles_and_messages_as_plain_text(listed_workspace: Path) -> None:
     """No escape, no markup, no turning around: they are shown as what they are."""
     id = begin(listed_workspace, "plan", "Harmless", "x")
     ok(listed_workspace, "rename", id, HOSTILE)
@@ -156,7 +158,9 @@ def test_hostile_titles_and_words_are_data(listed_workspace: Path) -> None:
 
 
 @pytest.mark.parametrize("size", [(80, 24), (40, 10), (20, 5), (220, 60)])
-def test_any_size(listed_workspace: Path, size: tuple[int, int]) -> None:
+def test_picker_shows_list_at_any_terminal_size(
+    listed_workspace: Path, size: tuple[int, int]
+) -> None:
     """The list is there; a page beside it where there is room, and the help fits in 80x24."""
 
     async def story(pilot, picker) -> None:
@@ -164,12 +168,12 @@ def test_any_size(listed_workspace: Path, size: tuple[int, int]) -> None:
         if size == (80, 24):
             await shows(pilot, "zanzibar")
             await pilot.press("question_mark")
-            await shows(pilot, "Enter", "clear what was typed")
+            await shows(pilot, "Enter", "clear the typed text")
 
     play(story, size=size)
 
 
-def test_ten_thousand_are_drawn_by_the_screenful(listed_workspace: Path) -> None:
+def test_list_draws_only_visible_rows_of_ten_thousand(listed_workspace: Path) -> None:
     """However long the list is, only the lines in sight are made, also at its end."""
     drawn: list[int] = []
 
@@ -194,7 +198,9 @@ def test_ten_thousand_are_drawn_by_the_screenful(listed_workspace: Path) -> None
     play(story)
 
 
-def test_without_colour(listed_workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_picker_uses_no_colour_with_no_color_set(
+    listed_workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """With NO_COLOR no colour is used, and what is chosen can be told all the same."""
     monkeypatch.setenv("NO_COLOR", "1")
 
@@ -206,7 +212,7 @@ def test_without_colour(listed_workspace: Path, monkeypatch: pytest.MonkeyPatch)
     play(story)
 
 
-def test_what_cannot_be_read_is_said_beside_it(listed_workspace: Path) -> None:
+def test_preview_reports_session_that_was_removed(listed_workspace: Path) -> None:
     """A conversation whose session went away while the list is shown."""
     (folder,) = listed_workspace.glob("conversations/*/*release-notes*")
 

@@ -3,7 +3,7 @@
 from tests.cli.picker.picture import PICTURE, draw
 
 
-def test_the_picture_is_true() -> None:
+def test_readme_picture_matches_current_picker() -> None:
     """Drawn from real files it is the one in docs; `python -m tests.cli.picker.picture` renews it,
     and it fetches nothing from anywhere."""
     picture = PICTURE.read_text(encoding="utf-8")

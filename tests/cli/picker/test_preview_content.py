@@ -27,14 +27,14 @@ def shown(shelf: PickerItems, text: str, number: int = 0) -> str:
     return "\n".join(line.plain for line in page.lines)
 
 
-def test_the_message_that_has_most_of_the_words(shelf: PickerItems) -> None:
+def test_preview_shows_message_with_most_query_words(shelf: PickerItems) -> None:
     """Also an older one; the last one among equals, and of what nobody said the end."""
     assert "red and green" in shown(shelf, "green red")
     assert "only red" in shown(shelf, "red")
     assert "message 120" in shown(shelf, "unheard")
 
 
-def test_the_message_that_a_search_found(shelf: PickerItems) -> None:
+def test_preview_shows_message_by_search_hit_number(shelf: PickerItems) -> None:
     """By its number, with how many stand before and after it."""
     text = shown(shelf, "message", 70)
     assert "message 70" in text
@@ -42,7 +42,7 @@ def test_the_message_that_a_search_found(shelf: PickerItems) -> None:
     assert text.endswith("… 29 later messages")
 
 
-def test_the_words_are_marked(shelf: PickerItems) -> None:
+def test_preview_highlights_partial_query_word(shelf: PickerItems) -> None:
     """Each line that has one is known, so that it can be gone to; a word may not be whole yet."""
     page = make(PreviewRequest(shelf.rows[0], 60, "gre"))
     (at,) = page.matches
@@ -83,7 +83,7 @@ def busy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PickerItems:
     return PickerItems.here()
 
 
-def test_what_tools_printed(busy: PickerItems) -> None:
+def test_preview_expands_and_marks_matching_tool_results(busy: PickerItems) -> None:
     """Each result that has the words is a place that can be gone to, with its words marked; others
     stay in the stubs of their calls."""
     page = make(PreviewRequest(busy.rows[0], 60, "ibex"))
@@ -95,13 +95,13 @@ def test_what_tools_printed(busy: PickerItems) -> None:
     assert page.line_of(3) is None
 
 
-def test_what_tools_were_called_with(busy: PickerItems) -> None:
+def test_preview_marks_match_in_tool_call_arguments(busy: PickerItems) -> None:
     """Also where a stub leaves it out."""
     page = make(PreviewRequest(busy.rows[0], 60, "zebra", 2))
     assert "zebra" in marked(page, 2)
 
 
-def test_what_a_document_says_far_below(busy: PickerItems) -> None:
+def test_preview_shows_matching_part_of_long_document(busy: PickerItems) -> None:
     """The part of it that has the words."""
     row = busy.rows[0]
     (Path(row.place.folder) / "debug.md").write_text("word " * 9000 + "an okapi", encoding="utf-8")
@@ -112,6 +112,11 @@ def test_what_a_document_says_far_below(busy: PickerItems) -> None:
 @pytest.mark.parametrize(
     ("typed", "asked"), [("par", "par*"), ('"a b"', '"a b"'), ("", ""), ("c+", "c+")]
 )
-def test_the_last_word_may_go_on(typed: str, asked: str) -> None:
+def test_as_typed_adds_prefix_wildcard_only_to_plain_last_word(typed: str, asked: str) -> None:
     """Only where it is a word."""
     assert as_typed(typed) == asked
+
+
+def test_preview_has_message_count_and_first_request(shelf: PickerItems) -> None:
+    page = make(PreviewRequest(shelf.rows[0], 60, "message", 70))
+    assert (page.count, page.request) == (120, "message 1")

@@ -1,10 +1,11 @@
 """A conversation on one line, in as many columns as there are."""
 
+import msgspec
 import pytest
 from rich.cells import cell_len
 
 from cortext.catalog.row import BoundSession, ConversationRow
-from cortext.cli.picker.row_format import laid_out
+from cortext.cli.picker.row_format import facts, layout_row
 
 TITLE = "Why does the theme swallow the footnotes of translated pages?"
 
@@ -24,18 +25,18 @@ def row(title: str = TITLE, folder: str = "/home/me/blog", *tags: str) -> Conver
 
 
 def line(one: ConversationRow, room: int, *, with_folder: bool = False) -> str:
-    found = "".join(laid_out(one, room, 7200.0, with_folder=with_folder))
+    found = "".join(layout_row(one, room, 7200.0, with_folder=with_folder))
     assert cell_len(found) == room
     return found
 
 
-def test_in_a_terminal_of_80_columns() -> None:
+def test_row_gives_title_most_room_in_80_column_terminal() -> None:
     """The title has most of it, then a sign of the tool, and where all are listed the project."""
     assert line(row(), 41) == "Why does the theme swallow the f… cla  2h"
     assert line(row(), 41, with_folder=True) == "Why does the theme swallow … blog cla  2h"
 
 
-def test_a_long_name_of_a_folder_gives_way_to_the_title() -> None:
+def test_row_shortens_long_folder_name_before_long_title() -> None:
     """Where the title is short, the name is whole."""
     folder = "/home/me/infrastructure"
     assert line(row(folder=folder), 41, with_folder=True) == (
@@ -48,7 +49,7 @@ def test_a_long_name_of_a_folder_gives_way_to_the_title() -> None:
 
 @pytest.mark.parametrize("room", [*range(5, 30), 55, 59, 60, 61, 100, 200])
 @pytest.mark.parametrize("title", [TITLE, "", "日本語のエラーメッセージを書き直す", "x"])
-def test_any_width(room: int, title: str) -> None:
+def test_row_fills_any_width_and_starts_with_title(room: int, title: str) -> None:
     """Every line is as wide as the list, and begins with the title."""
     for with_folder in (False, True):
         shown = line(row(title, "/home/me/日本語", "tag"), room, with_folder=with_folder)
@@ -56,7 +57,7 @@ def test_any_width(room: int, title: str) -> None:
     assert ("claude" in shown) is (room >= 60)
 
 
-def test_several_tools() -> None:
+def test_row_marks_several_tools_with_plus() -> None:
     """A plus stands for the others."""
     one = ConversationRow(
         workspace="/home/me/blog",
@@ -69,3 +70,19 @@ def test_several_tools() -> None:
     )
     assert line(one, 41).endswith(" co+  2h")
     assert line(one, 80).endswith(" codex+    2h")
+
+
+def test_row_shows_given_name_of_folder_instead_of_its_last_part() -> None:
+    found = "".join(layout_row(row("Speed"), 41, 7200.0, with_folder=True, folder="me/blog"))
+    assert "me/blog" in found
+
+
+def test_facts_have_branch_and_message_count_of_tool_session() -> None:
+    one = msgspec.structs.replace(row(), branch="fix/login", messages=3)
+    assert " · 3 messages · fix/login · " in facts(one, 7200.0)
+    assert "message" not in facts(row(), 7200.0)
+
+
+def test_facts_have_message_count_of_tool_session_once_it_is_read() -> None:
+    assert "messages" not in facts(row(), 7200.0)
+    assert " · 120 messages · " in facts(row(), 7200.0, 120)

@@ -2,15 +2,16 @@
 
 from pathlib import Path
 from threading import Event
+from typing import Any
 
 import pytest
 from textual import events
 
 from cortext import Session, SessionMessage, open_session_store
-from cortext.cli.picker import workers
-from cortext.cli.picker.picker_app import LOOKING, Picker
+from cortext.cli.picker import picker_search
+from cortext.cli.picker.picker_app import SEARCHING, Picker
 from cortext.cli.picker.picker_items import Chosen
-from cortext.cli.picker.workers import TextFinder
+from cortext.cli.picker.picker_search import TextFinder
 from tests.cli.picker.picker_workspace import make_workspace, play, screen, shows, titles, until
 from tests.command import begin, folder_of, ok
 
@@ -32,21 +33,40 @@ def in_one_burst(picker: Picker, *keys: str) -> None:
 
 
 @pytest.mark.usefixtures("searched_workspace")
-def test_every_conversation_in_which_it_was_said() -> None:
+def test_picker_indexes_new_messages_when_it_opens(monkeypatch: pytest.MonkeyPatch) -> None:
+    refreshed = Event()
+    refresh = picker_search.Finder.refresh
+
+    def note(self: picker_search.Finder, **options: Any) -> Any:
+        done = refresh(self, **options)
+        refreshed.set()
+        return done
+
+    monkeypatch.setattr(picker_search.Finder, "refresh", note)
+
+    async def story(pilot, picker) -> None:
+        await until(pilot, refreshed.is_set)
+        assert titles(picker) == ["Gamma", "Alpha", "Beta"]
+
+    play(story)
+
+
+@pytest.mark.usefixtures("searched_workspace")
+def test_search_lists_every_conversation_containing_word() -> None:
     """Also the one that said it once, before another said it eighty times."""
 
     async def story(pilot, picker) -> None:
         await pilot.press(*"kafka")
-        await until(pilot, lambda: titles(picker) == ["-- said in these", "Alpha", "Beta"])
+        await until(pilot, lambda: titles(picker) == ["-- found in messages", "Alpha", "Beta"])
         await shows(pilot, "2 of 3 ")
 
     play(story)
 
 
 @pytest.mark.usefixtures("searched_workspace")
-def test_when_there_are_more_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_search_shows_plus_when_hits_exceed_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """A plus stands for those that are not in the list."""
-    monkeypatch.setattr(workers, "_MOST", 1)
+    monkeypatch.setattr(picker_search, "_MAX_RESULTS", 1)
 
     async def story(pilot, picker) -> None:
         await pilot.press(*"kafka")
@@ -57,7 +77,7 @@ def test_when_there_are_more_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None
 
 @pytest.mark.usefixtures("searched_workspace")
 @pytest.mark.parametrize(("typed", "title"), [("quokka", "Beta"), ("gam", "Gamma")])
-def test_enter_with_the_word_opens_what_it_finds(typed: str, title: str) -> None:
+def test_enter_typed_with_word_opens_matching_conversation(typed: str, title: str) -> None:
     """Said or called so: never what was chosen before the word."""
 
     async def story(pilot, picker) -> None:
@@ -72,23 +92,23 @@ def test_enter_with_the_word_opens_what_it_finds(typed: str, title: str) -> None
 
 @pytest.mark.usefixtures("searched_workspace")
 @pytest.mark.parametrize("key", ["enter", "ctrl+x", "ctrl+r", "ctrl+f"])
-def test_what_finds_nothing_opens_nothing(key: str) -> None:
+def test_keys_do_nothing_when_typed_word_has_no_match(key: str) -> None:
     """Whatever was to be done is not done to what was chosen before."""
 
     async def story(pilot, picker) -> None:
         in_one_burst(picker, *"qqqq", key)
-        await shows(pilot, "nothing has these words")
+        await shows(pilot, "No conversation contains these words")
         assert (len(picker.screen_stack), picker.return_value) == (1, None)
 
     play(story)
 
 
 @pytest.mark.usefixtures("searched_workspace")
-def test_enter_waits_for_what_is_being_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_enter_waits_for_running_search_to_finish(monkeypatch: pytest.MonkeyPatch) -> None:
     """That is said meanwhile; another letter takes it back, and the next Enter waits again."""
     found, find = Event(), TextFinder.find
 
-    def slow(self: TextFinder, asked: workers.PickerQuery) -> workers.FinderResult:
+    def slow(self: TextFinder, asked: picker_search.PickerQuery) -> picker_search.FinderResult:
         assert found.wait(20)
         return find(self, asked)
 
@@ -96,10 +116,10 @@ def test_enter_waits_for_what_is_being_looked_for(monkeypatch: pytest.MonkeyPatc
 
     async def story(pilot, picker) -> None:
         await pilot.press(*"quokk", "enter")
-        assert screen(picker).count(LOOKING) == 2
+        assert screen(picker).count(SEARCHING) == 2
         await pilot.press("a")
-        assert screen(picker).count(LOOKING) == 1
-        assert picker._then == ""
+        assert screen(picker).count(SEARCHING) == 1
+        assert picker._waiting_action == ""
         await pilot.press("enter")
         assert picker.return_value is None
         found.set()
@@ -110,7 +130,9 @@ def test_enter_waits_for_what_is_being_looked_for(monkeypatch: pytest.MonkeyPatc
     assert chosen.row.title == "Beta"
 
 
-def test_from_place_to_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_n_cycles_through_all_matches_of_conversation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Over all messages that have it, the last one first, in parts of the conversation that were
     not shown before; in a long one also what stands further below."""
     folder = make_workspace(tmp_path / "project")
@@ -122,18 +144,18 @@ def test_from_place_to_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
     async def story(pilot, picker) -> None:
         await pilot.press(*"kubernetes")
-        await shows(pilot, "kubernetes last", "place 1 of 2")
+        await shows(pilot, "kubernetes last", "match 1 of 2")
         await pilot.press("ctrl+n")
-        await shows(pilot, "kubernetes first", "place 2 of 2")
+        await shows(pilot, "kubernetes first", "match 2 of 2")
         await pilot.press("ctrl+n")
-        await shows(pilot, "kubernetes at its end", "place 2 of 2")
+        await shows(pilot, "kubernetes at its end", "match 2 of 2")
         await pilot.press("ctrl+n")
-        await shows(pilot, "kubernetes last", "place 1 of 2")
+        await shows(pilot, "kubernetes last", "match 1 of 2")
 
     play(story, size=(80, 24))
 
 
-def test_what_only_its_document_says(searched_workspace: Path) -> None:
+def test_preview_shows_document_when_only_document_matches(searched_workspace: Path) -> None:
     """The page is the document then."""
     id = begin(searched_workspace, "plan", "Delta", "Write it down.")
     path = folder_of(searched_workspace, id) / "plan.md"
@@ -146,7 +168,9 @@ def test_what_only_its_document_says(searched_workspace: Path) -> None:
     play(story)
 
 
-def test_what_is_only_elsewhere(searched_workspace: Path, tmp_path: Path) -> None:
+def test_search_counts_matches_in_other_folders_shown_by_tab(
+    searched_workspace: Path, tmp_path: Path
+) -> None:
     """How many there are, said or called so, and the key that shows them."""
     other = make_workspace(tmp_path / "other")
     begin(other, "plan", "Speed", "Is it xylophonic?")
@@ -155,48 +179,52 @@ def test_what_is_only_elsewhere(searched_workspace: Path, tmp_path: Path) -> Non
 
     async def story(pilot, picker) -> None:
         await pilot.press(*"xylo")
-        await shows(pilot, "nothing here; 2 elsewhere: Tab")
+        await shows(pilot, "No match in this project.", "In other projects: 2. Press Tab.")
         await pilot.press("tab")
-        await until(pilot, lambda: titles(picker) == ["Xylophonic", "-- said in these", "Speed"])
+        await until(
+            pilot, lambda: titles(picker) == ["Xylophonic", "-- found in messages", "Speed"]
+        )
 
     play(story, size=(80, 24))
 
 
 @pytest.mark.usefixtures("searched_workspace")
-def test_what_may_be_meant() -> None:
+def test_search_suggests_similar_word_when_nothing_matches() -> None:
     """A word that is like the one that was typed."""
 
     async def story(pilot, picker) -> None:
         await pilot.press(*"quokkkas")
-        await shows(pilot, "nothing has these words", 'did you mean "quokkas"?')
+        await shows(pilot, "no exact match; closest results", 'Did you mean "quokkas"?')
 
     play(story, size=(45, 12))
 
 
-def test_what_may_be_called_so(searched_workspace: Path) -> None:
+def test_search_suggests_similar_title_only_once(searched_workspace: Path) -> None:
     """A title that is like what was typed, once, however many have it."""
     for _ in range(2):
         begin(searched_workspace, "plan", "Marmalade engine", "Is it?")
 
     async def story(pilot, picker) -> None:
         await pilot.press(*"marmalaydengine")
-        await shows(pilot, "nothing has these words", 'did you mean "Marmalade engine"?')
-        assert screen(picker).count("did you mean") == 1
+        await shows(
+            pilot, "No conversation contains these words", 'Did you mean "Marmalade engine"?'
+        )
+        assert screen(picker).count("Did you mean") == 1
 
     play(story)
 
 
-def test_what_comes_near(searched_workspace: Path) -> None:
+def test_search_lists_partial_matches_with_missing_words(searched_workspace: Path) -> None:
     """Where nothing has all of the words: below a line that says so, with the words that are
     missing; Enter before anybody saw it opens none of them."""
     begin(searched_workspace, "plan", "Delta", "The marmots sleep.", "Of badgers nobody spoke.")
 
     async def story(pilot, picker) -> None:
         in_one_burst(picker, *"zebras or what, marmots badgers", "enter")
-        await until(pilot, lambda: titles(picker)[0:1] == ["-- none has it all; these come near"])
+        await until(pilot, lambda: titles(picker)[0:1] == ["-- no exact match; closest results"])
         assert titles(picker) == [
-            "-- none has it all; these come near",
-            "-- without: or, what, zebras",
+            "-- no exact match; closest results",
+            "-- missing: zebras",
             "Delta",
         ]
         await shows(pilot, "1 of 4 ", "The marmots sleep.")
@@ -209,7 +237,7 @@ def test_what_comes_near(searched_workspace: Path) -> None:
     assert chosen.row.title == "Delta"
 
 
-def test_what_has_not_the_signs(searched_workspace: Path) -> None:
+def test_search_lists_matches_without_punctuation_separately(searched_workspace: Path) -> None:
     """Stands below a line of its own."""
     begin(searched_workspace, "plan", "Delta", "written in c++")
     begin(searched_workspace, "plan", "Vitamins", "vitamin c")
@@ -220,7 +248,7 @@ def test_what_has_not_the_signs(searched_workspace: Path) -> None:
             pilot,
             lambda: (
                 titles(picker)
-                == ["-- said in these", "Delta", "-- with the words, not the signs", "Vitamins"]
+                == ["-- found in messages", "Delta", "-- found without the punctuation", "Vitamins"]
             ),
         )
         await shows(pilot, "2 of 5 ")
@@ -228,7 +256,7 @@ def test_what_has_not_the_signs(searched_workspace: Path) -> None:
     play(story)
 
 
-def test_what_a_tool_printed(searched_workspace: Path) -> None:
+def test_preview_expands_matching_tool_output(searched_workspace: Path) -> None:
     """Is unfolded on the page, and marked."""
     call = {"id": "c1", "name": "Bash", "arguments": {"command": "make it"}}
     printed = "\n".join(["begin", "an ibex", *(f"line {n}" for n in range(30))])

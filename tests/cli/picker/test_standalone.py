@@ -24,7 +24,9 @@ def keep(folder: Path, id: str, said: str) -> None:
     SessionStorage().save(session)
 
 
-def test_a_document_is_in_the_list(current_workspace: Path, tmp_path: Path) -> None:
+def test_picker_lists_finds_and_exports_document_but_never_deletes(
+    current_workspace: Path, tmp_path: Path
+) -> None:
     """It is shown, found by what was said, exported and opened; its file is the program's."""
     keep(current_workspace, "first", "Is it xylophonic?")
     keep(tmp_path / "elsewhere", "second", "Is it other?")
@@ -34,11 +36,11 @@ def test_a_document_is_in_the_list(current_workspace: Path, tmp_path: Path) -> N
         await shows(pilot, "A program's first", "It is not.", "document")
         assert titles(picker) == ["A program's first"]
         await pilot.press(*"xylo")
-        await shows(pilot, "said in these", "Is it xylophonic?")
+        await shows(pilot, "found in messages", "Is it xylophonic?")
         await pilot.press("ctrl+x")
-        await shows(pilot, "is kept by a program, and was not deleted")
+        await shows(pilot, "belongs to a program and was not deleted")
         await pilot.press("ctrl+e", "ctrl+u", *str(file), "enter")
-        await shows(pilot, "it is in ")
+        await shows(pilot, "Exported to ")
         await pilot.press("escape", "enter")
 
     chosen = play(story, size=(150, 30)).return_value
@@ -48,7 +50,7 @@ def test_a_document_is_in_the_list(current_workspace: Path, tmp_path: Path) -> N
     assert SessionStorage().exists("first")
 
 
-def test_one_that_is_completed_is_a_conversation(current_workspace: Path) -> None:
+def test_completing_document_creates_workspace_conversation(current_workspace: Path) -> None:
     """Of the workspace that it was had in, and the only one in the list."""
     keep(current_workspace, "first", "Is it xylophonic?")
     before = os.stat(SessionStorage().get_path("first"))
@@ -56,7 +58,7 @@ def test_one_that_is_completed_is_a_conversation(current_workspace: Path) -> Non
     async def story(pilot, picker) -> None:
         await shows(pilot, "A program's first")
         await pilot.press("ctrl+d")
-        await shows(pilot, "is completed")
+        await shows(pilot, "is now completed")
         assert [(row.tool, row.status) for row in picker.shelf.rows] == [("", "completed")]
         await pilot.press("escape")
 
@@ -64,15 +66,17 @@ def test_one_that_is_completed_is_a_conversation(current_workspace: Path) -> Non
     assert os.stat(SessionStorage().get_path("first")) == before
 
 
-def test_one_with_another_title_is_a_conversation(current_workspace: Path) -> None:
+def test_renaming_document_makes_conversation_and_keeps_source_title(
+    current_workspace: Path,
+) -> None:
     """It is made of the program's session, which keeps its own title."""
     keep(current_workspace, "first", "Is it xylophonic?")
 
     async def story(pilot, picker) -> None:
         await pilot.press("ctrl+r")
-        await shows(pilot, "It becomes a conversation of yours")
+        await shows(pilot, "cortext imports this session first.")
         await pilot.press("ctrl+u", *"Sounds", "enter")
-        await shows(pilot, 'it is now "Sounds"')
+        await shows(pilot, 'Renamed to "Sounds"')
         assert [(row.tool, row.title) for row in picker.shelf.rows] == [("", "Sounds")]
 
     play(story)

@@ -70,7 +70,7 @@ def terminal(cwd: Path, **env: str) -> Generator[Callable[..., str]]:
 
 
 @needs_tmux
-def test_enter_gives_the_terminal_to_the_tool(terminal_workspace: Path) -> None:
+def test_enter_hands_terminal_to_tool_and_returns_its_exit_code(terminal_workspace: Path) -> None:
     """In 80x24: typed, chosen, opened; the picker is gone from the screen, and the tool's exit
     code is ours."""
     with terminal(terminal_workspace, NO_COLOR="1") as use:
@@ -88,12 +88,12 @@ def test_enter_gives_the_terminal_to_the_tool(terminal_workspace: Path) -> None:
 
 
 @needs_tmux
-def test_a_word_and_enter_at_once(terminal_workspace: Path) -> None:
+def test_word_and_enter_sent_together_open_matching_conversation(terminal_workspace: Path) -> None:
     """What the word finds is opened, not what stood first before it."""
     begin(terminal_workspace, "plan", "Slower lexer", "How slow is it?", "Ninety lines.")
     with terminal(terminal_workspace) as use:
         use(until="Ninety lines.")
-        use("qqqqq", "Enter", until="nothing has these words")
+        use("qqqqq", "Enter", until="No conversation contains these words")
         use("C-u", "forty", "Enter", until="the tool is here")
         use("Enter", until="ended with 7")
     said = (terminal_workspace.parent / "called.said").read_text(encoding="utf-8")
@@ -101,7 +101,7 @@ def test_a_word_and_enter_at_once(terminal_workspace: Path) -> None:
 
 
 @needs_tmux
-def test_leaving_gives_the_terminal_back(terminal_workspace: Path) -> None:
+def test_escape_quits_picker_with_0_and_restores_screen(terminal_workspace: Path) -> None:
     """Esc ends it with 0, and the shell goes on as it was."""
     with terminal(terminal_workspace) as use:
         use(until="Forty lines.")
@@ -110,12 +110,12 @@ def test_leaving_gives_the_terminal_back(terminal_workspace: Path) -> None:
 
 
 @needs_tmux
-def test_keys_arrive_as_terminals_send_them(terminal_workspace: Path) -> None:
+def test_picker_handles_control_keys_from_real_terminal(terminal_workspace: Path) -> None:
     """A control key, a question, and an answer."""
     with terminal(terminal_workspace) as use:
         use(until="Forty lines.")
-        use("C-r", until="Its title")
-        use(" again", "Enter", until='it is now "Faster parser again"')
+        use("C-r", until="Title")
+        use(" again", "Enter", until='Renamed to "Faster parser again"')
         use("?", until="this help")
         use("q", until="Faster parser again")
         use("C-c", until="ended with 0")
@@ -123,7 +123,7 @@ def test_keys_arrive_as_terminals_send_them(terminal_workspace: Path) -> None:
 
 @needs_tmux
 @pytest.mark.parametrize("env", [{"CI": "true"}, {"TERM": "dumb"}])
-def test_a_terminal_that_cannot_or_should_not(
+def test_picker_prints_plain_list_in_ci_or_dumb_terminal(
     terminal_workspace: Path, env: dict[str, str]
 ) -> None:
     """The list, and nothing waits for a key."""
@@ -133,7 +133,7 @@ def test_a_terminal_that_cannot_or_should_not(
         assert "type to filter" not in shown
 
 
-def test_in_a_pipe_it_is_the_list(terminal_workspace: Path) -> None:
+def test_cortext_prints_plain_list_into_pipe(terminal_workspace: Path) -> None:
     """With nothing of the picker in it."""
     done = cortext(terminal_workspace)
     assert (done.returncode, "LAST ACTIVE" in done.stdout, "\x1b" in done.stdout) == (
@@ -144,19 +144,19 @@ def test_in_a_pipe_it_is_the_list(terminal_workspace: Path) -> None:
 
 
 @needs_tmux
-def test_nothing_to_pick_from(tmp_path: Path) -> None:
+def test_empty_picker_names_searched_folders_and_first_command(tmp_path: Path) -> None:
     """Where was looked for conversations, and how to begin."""
     folder = make_workspace(tmp_path / "project")
     with terminal(folder) as use:
-        shown = use(until="no conversations yet")
+        shown = use(until="No conversations yet")
         assert all(name in shown for name in ("~/.claude", "~/.codex", "~/.gemini", "opencode"))
         assert "cortext new brainstorm" in shown
-        use("Enter", until="no conversations yet")
+        use("Enter", until="No conversations yet")
         use("Escape", until="ended with 0")
 
 
 @needs_tmux
-def test_what_nobody_thought_of(terminal_workspace: Path) -> None:
+def test_unexpected_error_restores_screen_and_prints_no_traceback(terminal_workspace: Path) -> None:
     """It ends in a sentence, on a screen that is the shell's again."""
     broken = terminal_workspace.parent / "broken"
     broken.mkdir()
@@ -168,12 +168,12 @@ def test_what_nobody_thought_of(terminal_workspace: Path) -> None:
     (broken / "sitecustomize.py").write_text(code, encoding="utf-8")
     with terminal(terminal_workspace, PYTHONPATH=str(broken)) as use:
         shown = use(until="ended with 1")
-        assert "error: something unexpected: RuntimeError: no such age" in shown
+        assert "error: unexpected error: RuntimeError: no such age" in shown
         assert "Traceback" not in shown
 
 
 @needs_tmux
-def test_a_terminal_that_goes_away(terminal_workspace: Path) -> None:
+def test_picker_process_ends_when_terminal_closes(terminal_workspace: Path) -> None:
     """Nothing of it is left behind."""
     with terminal(terminal_workspace) as use:
         use(until="Forty lines.")
@@ -198,7 +198,9 @@ def running(cwd: Path) -> list[str]:
 
 
 @needs_tmux
-def test_where_nothing_was_said_yet_all_is_shown(terminal_workspace: Path, tmp_path: Path) -> None:
+def test_picker_shows_all_conversations_when_workspace_is_empty(
+    terminal_workspace: Path, tmp_path: Path
+) -> None:
     """In a folder of no project, what there is elsewhere."""
     cortext(terminal_workspace, "list", env={"HOME": str(tmp_path / "home")})
     empty = make_workspace(tmp_path / "empty")

@@ -17,7 +17,7 @@ from tests.cli.repl.terminal import ALT_ENTER, CTRL_C, CTRL_D, TAB, UP, Terminal
 Spawn = Callable[..., Terminal]
 
 
-def test_a_conversation_and_its_end(person: Person, spawn: Spawn) -> None:
+def test_repl_saves_turns_and_exit_completes_session(person: Person, spawn: Spawn) -> None:
     """The banner names all; both turns are in the file; /exit says where and completes it."""
     terminal = spawn()
     banner = terminal.prompt()
@@ -33,7 +33,9 @@ def test_a_conversation_and_its_end(person: Person, spawn: Spawn) -> None:
     assert (terminal.ends(), person.status("s")) == (0, "completed")
 
 
-def test_user_turn_has_the_time_it_was_typed(person: Person, spawn: Spawn, tmp_path: Path) -> None:
+def test_user_turn_timestamp_is_time_of_typing(
+    person: Person, spawn: Spawn, tmp_path: Path
+) -> None:
     terminal = spawn()
     terminal.prompt()
     for text in (f"wait {tmp_path / 'go'}", "/retry"):
@@ -49,7 +51,7 @@ def test_user_turn_has_the_time_it_was_typed(person: Person, spawn: Spawn, tmp_p
         assert before <= asked <= answering <= answered
 
 
-def test_the_end_of_input_completes_it_too(person: Person, spawn: Spawn) -> None:
+def test_ctrl_d_at_empty_prompt_completes_session(person: Person, spawn: Spawn) -> None:
     """Ctrl+D at an empty prompt is /exit; the terminal is left as it was."""
     terminal = spawn()
     terminal.prompt()
@@ -71,7 +73,7 @@ def test_ctrl_c_at_the_prompt_clears_the_line(person: Person, spawn: Spawn) -> N
     assert person.said("s") == ["wanted", "you said: wanted"]
 
 
-def test_coloured_text_that_is_not_marked_as_a_paste(person: Person, spawn: Spawn) -> None:
+def test_repl_strips_colour_codes_from_unbracketed_paste(person: Person, spawn: Spawn) -> None:
     """The colours are passed over, and the text is what was typed."""
     terminal = spawn()
     terminal.prompt()
@@ -81,7 +83,7 @@ def test_coloured_text_that_is_not_marked_as_a_paste(person: Person, spawn: Spaw
     assert person.said("s")[:1] == ["some red and green text"]
 
 
-def test_ctrl_c_stops_the_agent(person: Person, spawn: Spawn) -> None:
+def test_ctrl_c_stops_agent_and_discards_its_turn(person: Person, spawn: Spawn) -> None:
     """The whole of it; nothing of the turn is kept, and the next one is answered."""
     terminal = spawn()
     terminal.prompt()
@@ -97,7 +99,7 @@ def test_ctrl_c_stops_the_agent(person: Person, spawn: Spawn) -> None:
     assert person.said("s") == ["and now", "you said: and now"]
 
 
-def test_a_failed_turn_is_shown_and_not_kept(person: Person, spawn: Spawn) -> None:
+def test_failed_turn_shows_agent_error_and_is_not_saved(person: Person, spawn: Spawn) -> None:
     """With what the agent complained about; the session goes on and completes with 0."""
     terminal = spawn()
     terminal.prompt()
@@ -113,7 +115,9 @@ def test_a_failed_turn_is_shown_and_not_kept(person: Person, spawn: Spawn) -> No
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_told_to_end_while_an_agent_runs(person: Person, spawn: Spawn, number: int) -> None:
+def test_signal_during_turn_stops_agent_and_marks_session_interrupted(
+    person: Person, spawn: Spawn, number: int
+) -> None:
     """The agent is stopped, the session is interrupted and has what was completed."""
     terminal = spawn()
     terminal.prompt()
@@ -129,7 +133,9 @@ def test_told_to_end_while_an_agent_runs(person: Person, spawn: Spawn, number: i
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_told_to_end_at_the_prompt(person: Person, spawn: Spawn, number: int) -> None:
+def test_signal_at_prompt_marks_session_interrupted_and_restores_tty(
+    person: Person, spawn: Spawn, number: int
+) -> None:
     """The terminal is left as it was, also in the middle of a line."""
     terminal = spawn()
     terminal.prompt()
@@ -141,7 +147,9 @@ def test_told_to_end_at_the_prompt(person: Person, spawn: Spawn, number: int) ->
 
 
 @pytest.mark.parametrize("said", ["", "wait /nowhere/at/all\r", "hush /nowhere/at/all\r"])
-def test_a_terminal_that_goes_away(person: Person, spawn: Spawn, said: str) -> None:
+def test_terminal_hangup_stops_agent_and_marks_session_interrupted(
+    person: Person, spawn: Spawn, said: str
+) -> None:
     """At the prompt, in an answer and before it: interrupted, and no agent goes on."""
     terminal = spawn()
     terminal.prompt()
@@ -156,7 +164,7 @@ def test_a_terminal_that_goes_away(person: Person, spawn: Spawn, said: str) -> N
     assert person.said("s") == ["first", "you said: first"]
 
 
-def test_killed_while_an_answer_comes(person: Person, spawn: Spawn) -> None:
+def test_killed_repl_keeps_completed_turns_and_resumes(person: Person, spawn: Spawn) -> None:
     """What was completed is there, and it goes on."""
     terminal = spawn()
     terminal.prompt()
@@ -174,7 +182,7 @@ def test_killed_while_an_answer_comes(person: Person, spawn: Spawn) -> None:
     assert person.said("s")[::2] == ["first", "second"]
 
 
-def test_answers_that_go_elsewhere(person: Person) -> None:
+def test_repl_keeps_prompt_on_terminal_when_stdout_is_redirected(person: Person) -> None:
     """Typed at a terminal with stdout in a file: the prompt and the talk stay with the person."""
     words = f"exec {shlex.join(person.words('--session', 's'))} > answers"
     with Terminal(["sh", "-c", words], cwd=person.cwd, env=person.env) as terminal:
@@ -195,7 +203,7 @@ def test_answers_that_go_elsewhere(person: Person) -> None:
     assert (person.status("s"), person.said("s")) == ("completed", ["hello", "you said: hello"])
 
 
-def test_lines_that_go_on(person: Person, spawn: Spawn) -> None:
+def test_backslash_or_alt_enter_continues_line(person: Person, spawn: Spawn) -> None:
     """By a backslash at the end, or by Alt+Enter; a written backslash stays one."""
     terminal = spawn()
     terminal.prompt()
@@ -208,7 +216,7 @@ def test_lines_that_go_on(person: Person, spawn: Spawn) -> None:
     assert person.said("s")[::2] == ["one\ntwo \\\\", "three\nfour"]
 
 
-def test_a_large_paste_is_taken_whole(person: Person, spawn: Spawn) -> None:
+def test_large_paste_becomes_single_turn(person: Person, spawn: Spawn) -> None:
     """100 KB of lines, of which none is a turn of its own."""
     text = "".join(f"{number} {'x' * 90}\n" for number in range(1100)) + "the end"
     assert len(text) > 100_000
@@ -221,7 +229,7 @@ def test_a_large_paste_is_taken_whole(person: Person, spawn: Spawn) -> None:
     assert person.said("s") == [text, "you said: the end"]
 
 
-def test_arrows_find_what_was_typed_in_other_sessions(person: Person, spawn: Spawn) -> None:
+def test_up_arrow_recalls_input_from_other_sessions(person: Person, spawn: Spawn) -> None:
     """Also what has several lines; the file is for nobody else."""
     terminal = spawn()
     terminal.prompt()
@@ -240,25 +248,27 @@ def test_arrows_find_what_was_typed_in_other_sessions(person: Person, spawn: Spa
     assert person.said("t")[0] == "said before\non two lines"
 
 
-def test_tab_completes(person: Person, spawn: Spawn) -> None:
+def test_tab_completes_commands_agents_and_files(person: Person, spawn: Spawn) -> None:
     """Commands, agents, and files of the folder."""
     (person.cwd / "notes about it.md").write_text("", encoding="utf-8")
     terminal = spawn("--session", "s")
     terminal.prompt()
     terminal.line(f"/ti{TAB} Tabbed")
-    terminal.until("The title is: Tabbed")
+    terminal.until("Title: Tabbed")
     terminal.prompt()
     terminal.line(f"/agent q{TAB}")
-    terminal.until("The agent is qa-test now")
+    terminal.until("The agent is now qa-test")
     terminal.prompt()
     terminal.line(f"/save no{TAB}")
-    terminal.until("notes about it.md is there already")
+    terminal.until("notes about it.md already exists")
     terminal.prompt()
     terminal.line(f"see not{TAB}")
     terminal.until("you said: see notes about it.md")
 
 
-def test_what_is_typed_meanwhile_waits(person: Person, spawn: Spawn, tmp_path: Path) -> None:
+def test_input_typed_during_answer_waits_for_next_prompt(
+    person: Person, spawn: Spawn, tmp_path: Path
+) -> None:
     """It is not in the way of the answer, and it is at the next prompt."""
     terminal = spawn()
     terminal.prompt()
@@ -271,7 +281,9 @@ def test_what_is_typed_meanwhile_waits(person: Person, spawn: Spawn, tmp_path: P
     terminal.until("you said: typed ahead")
 
 
-def test_any_key_can_be_typed_meanwhile(person: Person, spawn: Spawn, tmp_path: Path) -> None:
+def test_special_keys_typed_during_answer_apply_at_next_prompt(
+    person: Person, spawn: Spawn, tmp_path: Path
+) -> None:
     """Alt+Enter, a long line, and Ctrl+D: each is at the next prompt what it is at any."""
     terminal = spawn()
     terminal.prompt()
@@ -285,7 +297,7 @@ def test_any_key_can_be_typed_meanwhile(person: Person, spawn: Spawn, tmp_path: 
     assert person.status("s") == "completed"
 
 
-def test_what_cannot_be_saved_is_kept_and_tried_again(person: Person, spawn: Spawn) -> None:
+def test_failed_save_keeps_turns_and_retries_on_next_turn(person: Person, spawn: Spawn) -> None:
     """It is said each time, the file stays as it was, and the next turn brings both."""
     terminal = spawn()
     terminal.prompt()
@@ -311,7 +323,7 @@ def test_what_cannot_be_saved_is_kept_and_tried_again(person: Person, spawn: Spa
 
 
 @pytest.mark.parametrize("how", ["fails", "is stopped"])
-def test_retry_of_what_had_no_answer(
+def test_retry_resends_unanswered_message_and_keeps_earlier_answer(
     person: Person, spawn: Spawn, tmp_path: Path, how: str
 ) -> None:
     """It is asked for the first time; the answer before it stays what it was."""
@@ -336,7 +348,7 @@ def test_retry_of_what_had_no_answer(
     assert "| you said: first" in person.said("s")[-1]
 
 
-def test_a_file_that_vanishes(person: Person, spawn: Spawn) -> None:
+def test_repl_rewrites_deleted_session_file_and_reports_loss(person: Person, spawn: Spawn) -> None:
     """It is written anew from what is held, once, and that is said; /save needs no file."""
     terminal = spawn()
     terminal.prompt()
@@ -345,18 +357,18 @@ def test_a_file_that_vanishes(person: Person, spawn: Spawn) -> None:
     file = person.sessions / "s.jsonl"
     file.unlink()
     terminal.line("/save copy.md")
-    terminal.until("written: ")
+    terminal.until("Written: ")
     terminal.prompt()
     assert "you said: one" in (person.cwd / "copy.md").read_text(encoding="utf-8")
     terminal.line("two")
-    terminal.until("s.jsonl was gone, and is written anew")
+    terminal.until("s.jsonl was deleted, and was written again")
     terminal.prompt()
     assert person.said("s")[::2] == ["one", "two"]
     terminal.line("three")
     assert "gone" not in terminal.prompt()
     file.unlink()
     terminal.line("/exit")
-    terminal.until("was gone, and is written anew")
+    terminal.until("was deleted, and was written again")
     assert (terminal.ends(), person.status("s")) == (0, "completed")
     assert person.said("s")[::2] == ["one", "two", "three"]
 

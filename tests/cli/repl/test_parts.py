@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cortext.cli.repl import prompt_history
-from cortext.cli.repl.end_signals import Ended, Signals
+from cortext.cli.repl.end_signals import EndSignal, Signals
 from cortext.cli.repl.markdown_blocks import Blocks, rows
 from cortext.cli.repl.prompt_input import complete, goes_on
 from cortext.durability.file_lock import FileLock
@@ -30,7 +30,7 @@ def cut(text: str, size: int) -> list[str]:
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
-def test_blocks_end_where_markdown_ends_them(size: int) -> None:
+def test_blocks_split_text_at_markdown_boundaries_for_any_chunk_size(size: int) -> None:
     """A paragraph, a fence with a blank line in it, a loose list, however the text comes."""
     assert cut(TEXT, size) == [
         "One\ntwo\n\n",
@@ -40,7 +40,7 @@ def test_blocks_end_where_markdown_ends_them(size: int) -> None:
     ]
 
 
-def test_a_fence_is_closed_by_its_own_kind() -> None:
+def test_code_fence_closes_only_with_matching_fence() -> None:
     """Not by a shorter one, another character, or one with a word after it."""
     text = "````\n```\n~~~~\n```` x\n\n````\nafter\n"
     assert cut(text, 1000) == [text[: -len("after\n")], "after\n"]
@@ -68,7 +68,7 @@ def test_no_text_is_lost_in_blocks(text: str, size: int) -> None:
         ("\U0001f1e9\U0001f1ea\n", None),
     ],
 )
-def test_rows_of_a_terminal(text: str, expected: int | None) -> None:
+def test_rows_counts_wrapped_lines_by_display_width(text: str, expected: int | None) -> None:
     """Ten columns wide."""
     assert rows(text, 10) == expected
 
@@ -91,7 +91,9 @@ def test_rows_of_a_terminal(text: str, expected: int | None) -> None:
         ("", []),
     ],
 )
-def test_completion(tmp_path: Path, text: str, expected: list[str]) -> None:
+def test_complete_offers_commands_agents_and_visible_files(
+    tmp_path: Path, text: str, expected: list[str]
+) -> None:
     """Commands, agents, files; what is hidden only for who asks, what cannot be shown never."""
     (tmp_path / "folder").mkdir()
     for name in ("a file.md", "folder/inner.md", ".hidden", "bad\x1b[31m.md"):
@@ -109,7 +111,7 @@ def test_completion(tmp_path: Path, text: str, expected: list[str]) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"), [("a\\", True), ("a\\\\", False), ("\\\\\\", True), ("a", False)]
 )
-def test_lines_that_go_on(text: str, expected: bool) -> None:
+def test_goes_on_is_true_for_odd_trailing_backslashes(text: str, expected: bool) -> None:
     """By one backslash, not by two."""
     assert goes_on(text) is expected
 
@@ -120,7 +122,7 @@ def aurora(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "aurora"
 
 
-def test_history_is_the_latest_first(aurora: Path) -> None:
+def test_history_returns_latest_first_and_skips_damaged_lines(aurora: Path) -> None:
     """Of any text; what cannot be read costs nothing but itself."""
     assert prompt_history.latest() == []
     for text in ("one", "two\nlines", "\ud800 half", "漢"):
@@ -132,7 +134,7 @@ def test_history_is_the_latest_first(aurora: Path) -> None:
     assert os.stat(prompt_history.history_file()).st_mode & 0o777 == 0o600
 
 
-def test_history_does_not_grow_for_ever(aurora: Path) -> None:
+def test_history_file_stays_below_size_limit(aurora: Path) -> None:
     """It keeps its last part, whole lines of it; a large paste is not in it."""
     for number in range(300):
         prompt_history.add(f"{number} {'x' * 19_000}")
@@ -143,7 +145,7 @@ def test_history_does_not_grow_for_ever(aurora: Path) -> None:
     assert len(found) > 50
 
 
-def test_history_that_cannot_be_written(aurora: Path, data_home: Path) -> None:
+def test_history_logs_write_failure_without_raising(aurora: Path, data_home: Path) -> None:
     """Nothing is raised: the message is on its way; the log has the reason."""
     (aurora / "spawn/history").mkdir(parents=True)
     prompt_history.add("one")
@@ -151,7 +153,7 @@ def test_history_that_cannot_be_written(aurora: Path, data_home: Path) -> None:
     assert "history" in (data_home / "cortext/errors.log").read_text(encoding="utf-8")
 
 
-def test_history_is_not_lost_by_a_full_disk(
+def test_history_survives_full_disk_while_trimming(
     aurora: Path, data_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """While it is made shorter it stays as it is, until the shorter one is there."""
@@ -171,12 +173,12 @@ def test_history_is_not_lost_by_a_full_disk(
     assert prompt_history.latest() == ["20", "19", "18", "17"]
 
 
-def test_history_is_written_by_one_at_a_time(
+def test_history_skips_and_logs_entry_when_lock_is_held(
     aurora: Path, data_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Who does not get his turn says so in the log, and waits no longer."""
     prompt_history.add("one")
-    monkeypatch.setattr(prompt_history, "_PATIENCE", 0)
+    monkeypatch.setattr(prompt_history, "_LOCK_TIMEOUT", 0)
     with FileLock(f"{prompt_history.history_file()}.lock"):
         prompt_history.add("two")
     prompt_history.add("three")
@@ -184,7 +186,7 @@ def test_history_is_written_by_one_at_a_time(
     assert "history" in (data_home / "cortext/errors.log").read_text(encoding="utf-8")
 
 
-def test_history_that_is_a_pipe(aurora: Path, data_home: Path) -> None:
+def test_history_never_blocks_on_named_pipe(aurora: Path, data_home: Path) -> None:
     """Nobody waits for its other end, whether somebody has it open or not."""
     (aurora / "spawn").mkdir(parents=True)
     os.mkfifo(prompt_history.history_file())
@@ -205,11 +207,11 @@ def save(signals: Signals, number: int) -> None:
 saved: list[int] = []
 
 
-def test_signals_wait_until_something_is_saved() -> None:
+def test_signals_are_delayed_until_save_ends() -> None:
     """Both kinds; afterwards they come, once, and the handlers are as they were."""
     before = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
     with Signals() as signals:
-        with pytest.raises(Ended):
+        with pytest.raises(EndSignal):
             save(signals, signal.SIGTERM)
         with pytest.raises(KeyboardInterrupt):
             save(signals, signal.SIGINT)
@@ -218,12 +220,12 @@ def test_signals_wait_until_something_is_saved() -> None:
     assert (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)) == before
 
 
-def test_an_interrupt_that_comes_too_late() -> None:
+def test_hold_ignores_late_interrupt_but_raises_on_sigterm() -> None:
     """It is passed over; being told to end is not, even by what fails meanwhile."""
     with Signals() as signals:
         with signals.hold(interrupts=False):
             os.kill(os.getpid(), signal.SIGINT)
-        with pytest.raises(Ended):
+        with pytest.raises(EndSignal):
             fail(signals)
 
 

@@ -21,7 +21,7 @@ pytestmark = [
 
 
 @pytest.mark.parametrize("name", FOUR)
-def test_a_session_with_a_real_tool(
+def test_real_tool_streams_interrupts_and_resumes_in_repl(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An answer that streams, one that is interrupted, the end, and going on with what was said."""

@@ -14,10 +14,10 @@ import pytest
 from cortext import paths
 from cortext.cli.repl import repl_loop
 from cortext.cli.repl.repl_loop import run
-from cortext.features.spawn.agents import Agent
+from cortext.features.spawn.agent_definitions import Agent
+from cortext.features.spawn.aurora_settings import SpawnSettings
 from cortext.features.spawn.run_agent import Runner
-from cortext.features.spawn.spawn_sessions import Spawned
-from cortext.features.spawn.spawn_settings import SpawnSettings
+from cortext.features.spawn.spawn_sessions import SpawnSession
 from cortext.stores.log import LogStore
 
 SETTINGS = SpawnSettings("", 0, 100_000, [])
@@ -56,7 +56,7 @@ def talk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
 
     def begin(*lines: str, runner: Runner = CAT) -> int:
         monkeypatch.setattr(sys, "stdin", Typed(lines))
-        session = Spawned.begin("default", id="s")
+        session = SpawnSession.begin("default", id="s")
         return run(session, runner, Agent("default", "", ""), SETTINGS, str(tmp_path))
 
     return begin
@@ -86,15 +86,15 @@ def with_signal(method: Callable[..., Any], number: int) -> Callable[..., Any]:
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 0), (signal.SIGHUP, 129)])
-def test_what_was_to_end_is_completed(
+def test_exit_completes_session_when_signal_arrives_during_close(
     talk: Callable[..., int], monkeypatch: pytest.MonkeyPatch, number: int, code: int
 ) -> None:
     """Whatever comes while it ends."""
-    monkeypatch.setattr(Spawned, "close", with_signal(Spawned.close, number))
+    monkeypatch.setattr(SpawnSession, "close", with_signal(SpawnSession.close, number))
     assert (talk("one", "/exit"), status()) == (code, "completed")
 
 
-def test_nobody_to_tell_that_it_ended(
+def test_exit_completes_session_when_output_pipe_is_broken(
     talk: Callable[..., int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is completed all the same."""
@@ -108,28 +108,28 @@ def test_nobody_to_tell_that_it_ended(
     assert (status(), said()) == ("completed", ["one", "one"])
 
 
-def test_an_interrupt_while_it_is_saved(
+def test_interrupt_during_save_keeps_both_turns(
     talk: Callable[..., int], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Both turns are kept, so nothing was interrupted."""
-    monkeypatch.setattr(Spawned, "keep", with_signal(Spawned.keep, signal.SIGINT))
+    monkeypatch.setattr(SpawnSession, "keep", with_signal(SpawnSession.keep, signal.SIGINT))
     assert talk("one", "two") == 0
     assert said() == ["one", "one", "two", "two"]
     assert "Interrupted" not in capsys.readouterr().err
 
 
-def test_an_interrupt_ends_a_script_also_then(
+def test_interrupt_during_save_ends_script_without_terminal(
     talk: Callable[..., int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """There is no prompt to return to."""
     monkeypatch.setattr(Typed, "isatty", lambda self: False)
-    monkeypatch.setattr(Spawned, "keep", with_signal(Spawned.keep, signal.SIGINT))
+    monkeypatch.setattr(SpawnSession, "keep", with_signal(SpawnSession.keep, signal.SIGINT))
     with pytest.raises(KeyboardInterrupt):
         talk("one", "two")
     assert (said(), status()) == (["one", "one"], "paused")
 
 
-def test_an_interrupt_while_something_is_told(
+def test_interrupt_during_error_message_returns_to_prompt(
     talk: Callable[..., int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The prompt comes again."""
@@ -144,41 +144,41 @@ def test_an_interrupt_while_something_is_told(
     assert said() == ["one", "one"]
 
 
-def test_an_interrupt_while_it_forks(
+def test_interrupt_during_fork_continues_in_fork(
     talk: Callable[..., int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is said next goes on in the fork."""
-    monkeypatch.setattr(Spawned, "fork", with_signal(Spawned.fork, signal.SIGINT))
+    monkeypatch.setattr(SpawnSession, "fork", with_signal(SpawnSession.fork, signal.SIGINT))
     assert talk("one", "/fork", "two") == 0
     (fork,) = (id for id in store().list_session_ids() if id != "s")
     assert (said(), status()) == (["one", "one"], "paused")
     assert (said(fork), status(fork)) == (["one", "one", "two", "two"], "completed")
 
 
-def test_an_interrupt_while_another_is_opened(
+def test_interrupt_during_resume_continues_in_resumed_session(
     talk: Callable[..., int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is said next goes on in that one."""
-    Spawned.begin("default", id="other").close(completed=True)
-    monkeypatch.setattr(Spawned, "reopen", with_signal(Spawned.reopen, signal.SIGINT))
+    SpawnSession.begin("default", id="other").close(completed=True)
+    monkeypatch.setattr(SpawnSession, "reopen", with_signal(SpawnSession.reopen, signal.SIGINT))
     monkeypatch.setenv("AURORA_SPAWN_TOOL", "tail -n 1")
     assert talk("one", "/resume other", "two") == 0
     assert (said(), status()) == (["one", "one"], "paused")
     assert (said("other"), status("other")) == (["two", "two"], "completed")
 
 
-def test_another_that_cannot_go_on(
+def test_resume_stays_in_session_when_tool_of_other_is_missing(
     talk: Callable[..., int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The REPL stays where it is, and the other as it was."""
-    Spawned.begin("default", id="other").close(completed=True)
+    SpawnSession.begin("default", id="other").close(completed=True)
     monkeypatch.setenv("AURORA_SPAWN_TOOL", "no-such-program")
     assert talk("one", "/resume other", "two") == 0
     assert (status("other"), said("other")) == ("completed", [])
     assert said() == ["one", "one", "two", "two"]
 
 
-def test_a_remark_is_told(
+def test_repl_prints_note_for_denied_permission_request(
     talk: Callable[..., int],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -191,4 +191,4 @@ def test_a_remark_is_told(
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     assert talk("do it", runner=Runner("codex", "codex")) == 0
     assert said() == ["do it", "not done"]
-    assert "note: it asked for a permission" in capsys.readouterr().err
+    assert "note: the tool asked for a permission" in capsys.readouterr().err

@@ -77,7 +77,7 @@ def screen(person: Person) -> Iterator[Screen]:
         each.end()
 
 
-def test_markdown_is_rendered_in_place(screen: Screen) -> None:
+def test_screen_replaces_raw_markdown_with_rendered_blocks(screen: Screen) -> None:
     """Each block gives way to its rendered form, and nothing else on the screen does."""
     terminal = screen()
     terminal.answered("first answer")
@@ -87,7 +87,7 @@ def test_markdown_is_rendered_in_place(screen: Screen) -> None:
     assert "first answer" in terminal.shown()
 
 
-def test_folded_and_wide_text_is_replaced_whole(screen: Screen) -> None:
+def test_screen_replaces_wrapped_and_wide_text_completely(screen: Screen) -> None:
     """Rows are counted as terminals fold them: neither too few nor too many go."""
     terminal = screen(columns=40, lines=50)
     terminal.answered("above")
@@ -98,26 +98,26 @@ def test_folded_and_wide_text_is_replaced_whole(screen: Screen) -> None:
     assert terminal.shown().count("above") == 1
 
 
-def test_what_terminals_fold_differently_stays_raw(screen: Screen) -> None:
+def test_screen_leaves_text_of_ambiguous_width_raw(screen: Screen) -> None:
     """Joined emoji and combining marks have no width that all agree on."""
     shown = screen().answered("**e\u0301** and **\U0001f469\u200d\U0001f680**\n\n**plain**")
     assert shown.count("**") == 4
 
 
-def test_what_does_not_fit_on_the_screen_stays_raw(screen: Screen) -> None:
+def test_screen_leaves_block_taller_than_screen_raw(screen: Screen) -> None:
     """It was scrolled away in part, and stands there once and whole."""
     lines = [f"**{number}**" for number in range(30)]
     shown = screen(lines=10).answered("\n".join((*lines, "", "the **end**")))
     assert [line for line in shown.split("\n") if line] == [*lines, "the end"]
 
 
-def test_no_color_leaves_it_raw(screen: Screen) -> None:
+def test_no_color_leaves_markdown_raw(screen: Screen) -> None:
     """As the agent wrote it."""
     text = "# Title\n\nA **bold** word."
     assert screen(NO_COLOR="1").answered(text) == text
 
 
-def test_something_moves_until_the_first_byte(screen: Screen, person: Person) -> None:
+def test_spinner_runs_until_first_byte_and_disappears(screen: Screen, person: Person) -> None:
     """And nothing of it is left when the answer comes."""
     terminal = screen()
     terminal.keys("hush go")

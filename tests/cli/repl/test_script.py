@@ -10,7 +10,7 @@ import pytest
 from tests.cli.repl.conftest import Person
 
 
-def test_answers_are_all_that_is_printed(person: Person) -> None:
+def test_script_prints_only_answers_to_stdout(person: Person) -> None:
     """A line each; the end of input completes the session."""
     done = person.script("one\n\ntwo\\\nthree\nsay no newline")
     assert done.stdout == "you said: one\nyou said: three\nno newline\n"
@@ -20,13 +20,13 @@ def test_answers_are_all_that_is_printed(person: Person) -> None:
     assert person.said("s")[2] == "two\nthree"
 
 
-def test_an_answer_goes_out_as_it_came(person: Person) -> None:
+def test_script_prints_answer_unchanged_with_escape_codes(person: Person) -> None:
     """A program may want the codes that a terminal must not get."""
     done = person.script("say **a**\\x1b[31m\\tb\n")
     assert done.stdout == "**a**\x1b[31m\tb\n"
 
 
-def test_a_failed_turn_fails_the_script_at_its_end(person: Person) -> None:
+def test_failed_turn_makes_script_exit_1_after_remaining_lines(person: Person) -> None:
     """What follows it is asked all the same."""
     done = person.script("fail so it goes\nafter\n")
     assert "error: python agent.py failed (exit code 3): so it goes" in done.stderr
@@ -35,7 +35,7 @@ def test_a_failed_turn_fails_the_script_at_its_end(person: Person) -> None:
     assert person.said("s") == ["after", "you said: after"]
 
 
-def test_commands_work_there_too(person: Person) -> None:
+def test_script_runs_slash_commands_and_fails_on_unknown_command(person: Person) -> None:
     """What they show is data; an unknown one is said, and makes it fail."""
     done = person.script("one\n/history 1\n/nothing\n/exit\nnot asked\n")
     assert done.stdout.split("\n")[0] == "you said: one"
@@ -47,7 +47,9 @@ def test_commands_work_there_too(person: Person) -> None:
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)]
 )
-def test_told_to_end(person: Person, number: int, code: int) -> None:
+def test_signal_stops_agent_and_marks_script_session_interrupted(
+    person: Person, number: int, code: int
+) -> None:
     """The agent is stopped, and the session is interrupted: there is no prompt to return to."""
     process = subprocess.Popen(
         person.words("--session", "s"),
@@ -69,7 +71,7 @@ def test_told_to_end(person: Person, number: int, code: int) -> None:
     assert (person.agents_alive(), person.status("s")) == ([], "interrupted")
 
 
-def test_a_reader_that_has_enough(person: Person) -> None:
+def test_script_exits_0_and_keeps_turns_when_reader_closes_pipe(person: Person) -> None:
     """As with `head`: nothing is wrong, and what was answered before is kept."""
     process = subprocess.Popen(
         person.words("--session", "s"),

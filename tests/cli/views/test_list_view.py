@@ -37,7 +37,7 @@ def narrow(space: Path, *words: str, answers: Sequence[str] = ()) -> list[str]:
     return shown.text.splitlines()
 
 
-def test_a_title_has_room(tool_space: Path) -> None:
+def test_list_shows_25_title_characters_at_80_columns(tool_space: Path) -> None:
     """At 80 columns beside a conversation with a long id: 25 characters; rows are numbered."""
     put(tool_space, "001-plan-a-name-that-goes-on-and-on", "hello", title=TITLE)
     lines = narrow(tool_space, "list")
@@ -48,19 +48,22 @@ def test_a_title_has_room(tool_space: Path) -> None:
     assert [line.split()[0] for line in lines[1:4]] == ["1", "2", "3"]
 
 
-def test_with_all_there_is_still_a_title(tool_space: Path) -> None:
+def test_list_all_shows_20_title_characters_at_80_columns(tool_space: Path) -> None:
     """Twenty characters of it."""
     put(tool_space, "001-plan-a-name-that-goes-on-and-on", "hello", title=TITLE)
     (line,) = [line for line in narrow(tool_space, "list", "--all") if " 001 " in line]
     assert TITLE[:20] in line
 
 
-def test_messages_that_nobody_counted(tool_space: Path) -> None:
-    """No column of hyphens, where all are sessions of tools."""
-    assert "MESSAGES" not in ok(tool_space, "list").splitlines()[0]
+def test_list_shows_message_counts_of_tool_sessions(tool_space: Path) -> None:
+    table = ok(tool_space, "list").splitlines()
+    assert "MESSAGES" in table[0]
+    counts = {row["messages"] for row in json.loads(ok(tool_space, "list", "--json"))}
+    assert None not in counts
+    assert 0 not in counts
 
 
-def test_the_tool_of_a_conversation(tool_space: Path) -> None:
+def test_list_shows_tools_of_imported_conversation(tool_space: Path) -> None:
     """Those that it was had in, in the table and in JSON."""
     id, _ = said("codex")
     key = ok(tool_space, "import", id).strip().removeprefix("imported: ")
@@ -72,7 +75,7 @@ def test_the_tool_of_a_conversation(tool_space: Path) -> None:
     assert json.loads(ok(tool_space, "show", id[:12], "--json"))["id"] == key
 
 
-def test_entries_break_between_facts(tool_space: Path) -> None:
+def test_resume_list_wraps_entries_between_facts(tool_space: Path) -> None:
     """Never inside a word; and nothing is said of a summary that nobody makes."""
     put(tool_space, "001-plan-" + "x" * 50, "hello", title="long")
     lines = narrow(tool_space, "resume", "--list")
@@ -82,7 +85,7 @@ def test_entries_break_between_facts(tool_space: Path) -> None:
     assert any(re.fullmatch(r"   \S{13} \| Last active: .* \| Tool: codex", each) for each in lines)
 
 
-def test_the_chooser_tells_alike_titles_apart(tool_space: Path) -> None:
+def test_chooser_shows_tool_age_and_id_beside_title(tool_space: Path) -> None:
     """The tool, the age and a short id stand beside the title."""
     for _ in range(2):
         lines = narrow(tool_space, "resume", "emptied every hour", "--context", answers=["1"])
@@ -94,7 +97,7 @@ def test_the_chooser_tells_alike_titles_apart(tool_space: Path) -> None:
     assert all(len(line) <= 80 for line in shown)
 
 
-def test_several_are_named_once(tool_space: Path) -> None:
+def test_ambiguous_show_names_each_id_once(tool_space: Path) -> None:
     """For a program: each whole id on a line."""
     done = cortext(tool_space, "show", "emptied every hour")
     assert done.returncode == 4
@@ -108,30 +111,38 @@ def test_empty_list_names_the_other_folders_and_how_to_begin(
     other = tmp_path / "other"
     other.mkdir()
     count = len(json.loads(ok(tool_space, "list", "--json")))
-    begin = (
-        'hint: begin one with `cortext new brainstorm "your topic"`, or with '
-        "`/workspace.brainstorm` in your AI tool\n"
-    )
+    begin = 'hint: to start a conversation: `cortext new brainstorm "your topic"`\n'
     done = cortext(other, "list")
-    expected = f"no conversations here; {count} in other folders: `cortext list --all`\n"
+    expected = f"no conversations here; other folders have {count}: `cortext list --all`\n"
     assert (done.returncode, done.stderr) == (0, expected + begin)
     for command in (["resume"], ["resume", "--list"], ["resume", "--last"]):
         done = cortext(other, *command)
-        expected = f"here; {count} in other folders: `cortext resume --list --all`\n"
+        expected = f"here; other folders have {count}: `cortext resume --list --all`\n"
         assert done.stderr.endswith(expected + begin)
     done = cortext(other, "resume", "--list", "--type", "plan")
     assert "hint: begin" not in done.stderr
 
 
-def test_a_hint_where_nothing_is_found(tool_space: Path) -> None:
+def test_empty_list_names_slash_command_only_if_init_installed_it(tmp_path: Path) -> None:
+    assert "/workspace.brainstorm" not in cortext(tmp_path, "list").stderr
+    ok(tmp_path, "init", "--tools", "claude")
+    assert "or `/workspace.brainstorm` in your AI tool\n" in cortext(tmp_path, "list").stderr
+
+
+def test_empty_list_of_all_folders_is_not_about_this_folder(tmp_path: Path) -> None:
+    assert cortext(tmp_path, "list", "--all").stderr.startswith("no conversations yet\n")
+    assert cortext(tmp_path, "list").stderr.startswith("no conversations here yet\n")
+
+
+def test_no_match_error_hints_at_list_all_and_list_numbers(tool_space: Path) -> None:
     """What shows all; and what numbers are, for whoever has no terminal."""
     done = cortext(tool_space, "show", "zzzzqqq")
     assert (done.returncode, "`cortext list --all`" in done.stderr) == (3, True)
     done = cortext(tool_space, "resume", "987654")
-    assert "one of the last list in the same terminal" in done.stderr
+    assert "refers to the last list in the same terminal" in done.stderr
 
 
-def test_no_doubled_question_mark(tool_space: Path) -> None:
+def test_suggestion_adds_no_second_question_mark_to_title(tool_space: Path) -> None:
     """After a title that is a question."""
     put(tool_space, "001-plan-x", "hello", title="How do we bill the exports?")
     done = cortext(tool_space, "resume", "bill exprots of the year", "--context")
@@ -146,7 +157,7 @@ def _wait_for(path: Path) -> None:
 
 
 @pytest.mark.parametrize("words", [["show"], ["export"], ["resume", "--context"]])
-def test_every_command_keeps_the_archive_up(
+def test_show_export_and_resume_start_archive_sync(
     words: list[str], tool_space: Path, view_homes: Homes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not only lists, which then have nothing new; and it is said where copies are kept."""
@@ -156,7 +167,7 @@ def test_every_command_keeps_the_archive_up(
     _wait_for(view_homes.data / "cortext/archive/.known/claude.json")
 
 
-def test_what_came_too_soon_is_kept_later(
+def test_list_starts_sync_later_for_change_seen_too_soon(
     tool_space: Path, view_homes: Homes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A change that a list saw within five minutes of a sync starts the next one."""
@@ -185,7 +196,7 @@ def test_stats_count_the_sessions_of_tools(tool_space: Path) -> None:
     assert only == tools["codex"]
 
 
-def test_the_longest_are_told_apart(tmp_path: Path, view_homes: Homes) -> None:
+def test_stats_distinguish_same_id_of_two_workspaces(tmp_path: Path, view_homes: Homes) -> None:
     """Of two workspaces with the same id on the same day."""
     for name in ("one", "two"):
         (tmp_path / name / ".workspace").mkdir(parents=True)
@@ -196,7 +207,9 @@ def test_the_longest_are_told_apart(tmp_path: Path, view_homes: Homes) -> None:
     assert sorted(names) == ["one", "two"]
 
 
-def test_the_shell_completes(tool_space: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_completion_offers_sessions_for_import_and_tools_for_sync(
+    tool_space: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Sessions to import, and the tools of a sync one after the other."""
     id, _ = said("codex")
     monkeypatch.setenv("_CORTEXT_COMPLETE", "bash_complete")
@@ -210,20 +223,20 @@ def test_the_shell_completes(tool_space: Path, monkeypatch: pytest.MonkeyPatch) 
         assert found in cortext(tool_space).stdout
 
 
-def test_no_notice_of_copies_without_a_tool(
+def test_sync_shows_no_archive_notice_without_transcripts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where no tool was used there are none."""
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     done = cortext(tmp_path, "sync")
-    assert "no transcripts of AI tools" in done.stderr
+    assert "No transcripts of AI tools" in done.stderr
     assert "compressed copies" not in done.stderr
 
 
 @pytest.mark.parametrize("options", [[], ["--all"]])
 @pytest.mark.parametrize("columns", [24, 40, 60])
-def test_a_tight_terminal_still_has_titles(
+def test_list_keeps_title_in_narrow_terminal(
     tool_space: Path, options: list[str], columns: int
 ) -> None:
     """Beside the number and how long ago; the tool too, where there is room for it."""
@@ -238,21 +251,21 @@ def test_a_tight_terminal_still_has_titles(
     assert all(len(line) <= columns for line in (heading, *rows))
 
 
-def test_only_what_is_near_is_offered(tool_space: Path) -> None:
+def test_suggestion_requires_similar_word_in_title(tool_space: Path) -> None:
     """A title with a word that is alike; not any that has some of the letters."""
     put(tool_space, "001-plan-x", "hello", title="A plan for open telemetry")
     assert "did you mean" not in cortext(tool_space, "tail", "nope").stderr
     assert "001-plan-x: A plan for open" in cortext(tool_space, "tail", "telemetri gone").stderr
 
 
-def test_one_message_is_one(tool_space: Path) -> None:
+def test_delete_counts_single_message_in_singular_form(tool_space: Path) -> None:
     """What is about to be deleted is counted as people count."""
     put(tool_space, "001-plan-x", "hello")
     assert "001-plan-x" in (told := cortext(tool_space, "delete", "001", "--yes").stderr)
     assert told.rstrip().endswith(", 1 message")
 
 
-def test_a_long_title_leaves_room_for_what_is_told_of_it(
+def test_search_shortens_long_title_to_keep_facts_in_two_lines(
     tool_space: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A search says of each conversation where it is and how it stands, in two lines."""

@@ -10,7 +10,7 @@ from tests.homes import said
 __all__ = ["place"]
 
 
-def test_the_command_below_a_hit_opens_it(place: Place) -> None:
+def test_search_line_has_values_of_at_that_open_matching_text(place: Place) -> None:
     """In a message, in a document, with a sub-agent."""
     id = begin(place.root, "plan", "Written", "An okapi is said.")
     path = folder_of(place.root, id) / "plan.md"
@@ -29,34 +29,33 @@ def test_the_command_below_a_hit_opens_it(place: Place) -> None:
         ("okapi", ["1", "document"]),
         ("walruses", ["agents"]),
     ):
-        commands = re.findall(r"cortext show (\S+) --at (\w+)", place.search(words))
-        assert [spot for _, spot in commands] == spots
-        for name, spot in commands:
+        name, found, *_ = place.search(words).split("\t")
+        assert found.split(",") == spots
+        commands = re.findall(r"cortext show \S+ --at (\w+)", place.page(words))
+        assert commands == spots
+        for spot in spots:
             assert words in ok(place.root, "show", name, "--at", spot, env=place.env)
 
 
-def test_a_hit_without_the_signs_says_so(place: Place) -> None:
+def test_search_hit_says_when_punctuation_is_missing(place: Place) -> None:
     """Itself, wherever it stands."""
     keep(place, "001-plan-a", SessionMessage("user", "we wrote it in c++"))
     keep(place, "002-plan-b", SessionMessage("user", "vitamin c"), title="of c")
     keep(place, "003-plan-c", SessionMessage("user", "nothing"), title="letters: c")
     lines = place.search("c++").splitlines()
-    loose = [line.strip() for line in lines if "without the signs" in line]
+    loose = [line.rpartition("\t")[2] for line in lines if "without the punctuation" in line]
     assert len(loose) == 2
-    assert loose[0].endswith("without the signs: vitamin c") or loose[1].endswith("vitamin c")
-    assert "its title is without the signs" in loose
+    assert loose[0].endswith("without the punctuation: vitamin c") or loose[1].endswith("vitamin c")
+    assert "The title matches without the punctuation." in loose
 
 
-def test_what_is_nowhere_is_named_once(place: Place) -> None:
+def test_search_names_each_unknown_word_once(place: Place) -> None:
     """As it was typed, in any script, and the rest of the sentence once."""
     keep(place, "001-plan-a", SessionMessage("user", "we use redis"))
     told = place.refused(1, "when", "will", "we", "use", "kubernetes", "helm", "charts")
-    part = "(of what tools printed, only a part is searched)"
-    assert told == (
-        f'nothing was found\n"kubernetes", "helm", "charts" were not found anywhere {part}\n'
-    )
+    part = "(only parts of long tool output are searched)"
+    assert told == (f'No results.\n"kubernetes", "helm", "charts" were not found anywhere {part}\n')
     told = place.refused(1, "量子コンピュータ")
-    assert told == f'nothing was found\n"量子コンピュータ" was not found anywhere {part}\n'
+    assert told == f'No results.\n"量子コンピュータ" was not found anywhere {part}\n'
     done = cortext(place.root, "search", "redis", "量子コンピュータ", env=place.env)
-    assert done.stderr.count("量子コンピュータ") == 2
-    assert "without: 量子コンピュータ\n" in done.stderr
+    assert done.stderr == ("No conversation has all words. The best one lacks: 量子コンピュータ.\n")

@@ -7,7 +7,7 @@ from tests.command import cortext
 __all__ = ["place"]
 
 
-def test_only_the_words(place: Place) -> None:
+def test_search_counts_hits_without_typed_punctuation(place: Place) -> None:
     """Where some, or all, have the words without their signs; and nothing of it where all do."""
     plain = [SessionMessage("user", f"vitamin c {n}") for n in range(2)]
     keep(place, "001-plan-a", SessionMessage("user", "we wrote it in c++"))
@@ -16,12 +16,12 @@ def test_only_the_words(place: Place) -> None:
     def said(typed: str) -> str:
         return cortext(place.root, "search", typed, env=place.env).stderr
 
-    assert said("c++") == "2 of these have the words, but not the signs with them\n"
-    assert said("c#") == "these have the words, but not the signs with them\n"
+    assert said("c++") == "2 results match only without the punctuation.\n"
+    assert said("c#") == ("No exact match. The results match only without the punctuation.\n")
     assert said("vitamin") == ""
 
 
-def test_programs_are_told_which(place: Place) -> None:
+def test_search_json_marks_hits_with_exact_punctuation(place: Place) -> None:
     """Each hit says whether it has the signs, wherever it stands among the others."""
     keep(place, "001-plan-a", SessionMessage("user", "we wrote it in c++"))
     keep(place, "002-plan-b", SessionMessage("user", "vitamin c"))

@@ -15,7 +15,7 @@ import pytest
 
 from cortext import paths
 from cortext.cli.views.spawn_list import HEADINGS
-from cortext.features.spawn.spawn_sessions import Spawned
+from cortext.features.spawn.spawn_sessions import SpawnSession
 from tests.cli.list_terminal import harmless, terminal
 
 AUR = str(Path(sys.executable).with_name("aur"))
@@ -66,13 +66,13 @@ def sessions() -> Iterator[None]:
     """Three, of which one is open."""
     write("first", 9, 8, 1, agent="architect", title="The oldest, said to last")
     write("second", 5, 5, status="interrupted")
-    session = Spawned.begin("qa-test", id="third", cwd="/x")
+    session = SpawnSession.begin("qa-test", id="third", cwd="/x")
     yield
     session.close(completed=True)
 
 
 @pytest.mark.usefixtures("sessions")
-def test_table_has_what_the_specification_asks_for() -> None:
+def test_spawn_list_table_shows_specified_columns_newest_first() -> None:
     """The latest, by its last turn, first; and how many there are."""
     assert listed() == [
         ["third", "qa-test", "0", "active"],
@@ -95,10 +95,12 @@ def test_table_has_what_the_specification_asks_for() -> None:
         (["--status", "interrupted"], ["second"], "1 of 3 sessions"),
         (["--status", "paused"], ["second"], "1 of 3 sessions"),
         (["--status", "active", "--agent", "qa-test"], ["third"], "1 of 3 sessions"),
-        (["--agent", "nobody"], [], "no session matches, of 3 sessions"),
+        (["--agent", "nobody"], [], "no match among 3 sessions"),
     ],
 )
-def test_filters(arguments: list[str], ids: list[str], count: str) -> None:
+def test_spawn_list_filters_by_agent_and_status(
+    arguments: list[str], ids: list[str], count: str
+) -> None:
     """By agent and status; how many of all."""
     assert [row[0] for row in listed(*arguments)] == ids
     if "=" not in arguments[0]:  # the parser's way does not know of how many
@@ -106,7 +108,7 @@ def test_filters(arguments: list[str], ids: list[str], count: str) -> None:
 
 
 @pytest.mark.usefixtures("sessions")
-def test_json_is_an_array_of_objects() -> None:
+def test_spawn_list_json_prints_array_of_sessions() -> None:
     """With times in UTC; of a session in which nothing was said, there is no last turn."""
     found = json.loads(aur(*LIST, "--json").stdout)
     assert [list(row) for row in found] == [
@@ -132,7 +134,7 @@ def test_json_is_an_array_of_objects() -> None:
     )
 
 
-def test_nothing_is_listed_where_there_is_nothing() -> None:
+def test_empty_spawn_list_prints_hint_and_creates_no_folder() -> None:
     """A sentence, an empty array, and no folder is made."""
     done = aur(*LIST)
     assert (done.returncode, done.stdout) == (0, "")
@@ -141,7 +143,7 @@ def test_nothing_is_listed_where_there_is_nothing() -> None:
     assert not Path(paths.spawn_sessions()).exists()
 
 
-def test_damaged_session_is_marked() -> None:
+def test_spawn_list_marks_damaged_session_with_line_number() -> None:
     """In the table, in a warning with the line, and in JSON; the list succeeds."""
     write("good", 1)
     path = write("bad", 2, damaged=True)
@@ -153,16 +155,18 @@ def test_damaged_session_is_marked() -> None:
     assert (damage[0], f"{path}, line 3" in damage[1]) == (None, True)
 
 
-def test_many_damaged_sessions_are_counted() -> None:
+def test_spawn_list_counts_damaged_sessions_beyond_limit() -> None:
     """Some are named, and it is said how many more there are."""
     for number in range(6):
         write(f"bad{number}", 2, damaged=True)
-    assert "warning: 1 more is damaged (`cortext doctor`)\n" in aur(*LIST).stderr
+    assert "warning: 1 more file is damaged (`cortext doctor` shows details)\n" in aur(*LIST).stderr
     write("bad6", 2, damaged=True)
-    assert "warning: 2 more are damaged (`cortext doctor`)\n" in aur(*LIST).stderr
+    assert (
+        "warning: 2 more files are damaged (`cortext doctor` shows details)\n" in aur(*LIST).stderr
+    )
 
 
-def test_no_text_reaches_the_terminal_as_a_command(tmp_path: Path) -> None:
+def test_spawn_list_neutralizes_terminal_control_characters(tmp_path: Path) -> None:
     """Nor does one pretend to be another row."""
     write("one", 1, agent="a\x1b[31m", title="t\x1b]0;owned\x07\nfake  qa  9\x9b2J\u202e")
     shown = terminal(tmp_path, LIST).text
@@ -172,7 +176,9 @@ def test_no_text_reaches_the_terminal_as_a_command(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("columns", [40, 60, 80, 120])
-def test_a_terminal_is_not_wider_than_it_is(columns: int, tmp_path: Path) -> None:
+def test_spawn_list_fits_terminal_width_and_is_complete_in_pipe(
+    columns: int, tmp_path: Path
+) -> None:
     """Ids are cut before titles are, and stay long enough to name a session; where there is no
     terminal nothing is cut."""
     id = "an-agent-of-mine-20260105-120000-ab12"
@@ -189,7 +195,7 @@ def test_a_terminal_is_not_wider_than_it_is(columns: int, tmp_path: Path) -> Non
     assert ("日本語 " * 30).strip() in whole
 
 
-def test_in_a_usual_terminal_a_row_still_says_which_and_when(tmp_path: Path) -> None:
+def test_spawn_list_at_80_columns_keeps_date_and_unique_id(tmp_path: Path) -> None:
     """The day is whole, and what is shown of an id means no other session."""
     ids = [f"qa-test-2026010{day}-12000{second}-ab12" for day in (5, 6) for second in (1, 2)]
     for number, id in enumerate(ids):
@@ -202,7 +208,7 @@ def test_in_a_usual_terminal_a_row_still_says_which_and_when(tmp_path: Path) -> 
         assert f"  {NOW - timedelta(days=number + 1):%Y-%m-%d}  completed  A title" in row
 
 
-def test_many_are_all_listed(tmp_path: Path) -> None:
+def test_spawn_list_shows_all_sessions_in_terminal_and_pipe(tmp_path: Path) -> None:
     """Also in a terminal: it is a list of all sessions."""
     for number in range(120):
         write(f"s{number:03}", number)
@@ -212,7 +218,7 @@ def test_many_are_all_listed(tmp_path: Path) -> None:
     assert "120 sessions" in shown
 
 
-def test_old_session_is_gone_soon_after_the_list(tmp_path: Path) -> None:
+def test_spawn_list_moves_expired_session_to_trash_and_reports_once(tmp_path: Path) -> None:
     """The list still has it; soon after it is in the trash; the next list says so, once."""
     old = write("old", 31)
     write("recent", 29)
@@ -225,27 +231,29 @@ def test_old_session_is_gone_soon_after_the_list(tmp_path: Path) -> None:
     assert not old.exists()
     (trashed,) = Path(paths.trash()).glob("*/0")
     assert b'"old"' in trashed.read_bytes()
-    said = "1 session older than 30 days deleted; `cortext trash list` shows it\n"
+    said = (
+        "1 session older than 30 days moved to the trash. To list the trash: `cortext trash list`\n"
+    )
     while said not in (told := aur(*LIST).stderr):  # it is noted just after the move
         assert time.monotonic() < end
     assert told == f"{said}1 session\n"
     assert aur(*LIST).stderr == "1 session\n"
 
 
-def test_nothing_goes_by_itself_unless_that_was_asked_for() -> None:
+def test_spawn_list_deletes_no_session_without_expiry_setting() -> None:
     """Without the setting nothing is even started."""
     write("old", 3000)
     listed()
     assert not list((Path(paths.spawn_sessions()) / ".cortext").glob("clean-up*"))
 
 
-def test_settings_that_make_no_sense_are_named() -> None:
+def test_spawn_list_warns_about_invalid_settings_and_uses_defaults() -> None:
     """And the list is there."""
     write("one", 1)
     (Path(paths.aurora_home()) / "config.json").write_text("{")
     done = aur(*LIST)
     assert done.returncode == 0
-    assert "is not JSON; the defaults hold" in done.stderr
+    assert "is not JSON; using the defaults" in done.stderr
     assert "one" in done.stdout
 
 

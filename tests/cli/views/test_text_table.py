@@ -8,7 +8,9 @@ from cortext.cli.views.text_table import align, find_width, format_local_times
 
 
 @pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "Asia/Kathmandu", "Australia/Lord_Howe"])
-def test_times_are_as_the_clock_shows_them(zone: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_format_local_times_matches_system_clock_in_every_zone(
+    zone: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Over all the hours of a year, in which clocks are changed, and before 1970."""
     monkeypatch.setenv("TZ", zone)
     time.tzset()

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from cortext.features.archive.archive_copies import folder_of
+from cortext.features.archive.archive_copy_states import folder_of
 from cortext.tools.registry import open_bridge
 from tests.tools.claude import claude_lines
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cortext.features.archive.archive_copies import folder_of
+from cortext.features.archive.archive_copy_states import folder_of
 from cortext.features.archive.archive_sync import sync
 from cortext.tools.registry import open_bridge
 from tests.command import cortext
@@ -24,7 +24,7 @@ def linked_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("linked", [".claude", ".claude/projects", "its own"])
-def test_a_folder_that_is_a_link_is_ordinary(linked: str, linked_home: Path) -> None:
+def test_sync_follows_symlinked_tool_folder(linked: str, linked_home: Path) -> None:
     """As people keep their dotfiles, or have moved what is large to another disk."""
     path = say(linked_home, "Hello.")
     folder = linked_home / linked if linked.startswith(".") else path.parent
@@ -35,7 +35,7 @@ def test_a_folder_that_is_a_link_is_ordinary(linked: str, linked_home: Path) -> 
     assert list(archived().values()) == [["Hello."]]
 
 
-def test_a_transcript_that_leads_elsewhere_is_not_copied(linked_home: Path) -> None:
+def test_sync_reports_transcript_link_that_leaves_tool_folder(linked_home: Path) -> None:
     """It is named, the others are copied, and `cortext sync` says so without failing."""
     path = say(linked_home, "Hello.")
     outside = linked_home / "notes.jsonl"
@@ -46,16 +46,18 @@ def test_a_transcript_that_leads_elsewhere_is_not_copied(linked_home: Path) -> N
     assert [error.path for error in result.errors] == [
         str(path.parent / f"{other(number)}.jsonl") for number in range(3)
     ]
-    assert all("leads out of the tool's folder" in error.reason for error in result.errors)
+    assert all(
+        "a link to a path outside the tool's folder" in error.reason for error in result.errors
+    )
     assert list(archived().values()) == [["Hello."]]
     copies = [name for _, _, names in os.walk(folder_of("claude")) for name in names]
     assert copies == [f"{path.name}.gz"]
     done = cortext(linked_home, "sync")
-    assert "leads out of the tool's folder" in done.stderr
+    assert "a link to a path outside the tool's folder" in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_a_transcript_that_leads_to_one_of_the_same_tool_is_copied(linked_home: Path) -> None:
+def test_sync_copies_transcript_link_within_tool_folder(linked_home: Path) -> None:
     """Within the tool's folder, also where that is a link itself."""
     path = say(linked_home, "Hello.")
     (linked_home / ".claude").rename(linked_home / "dotfiles")
@@ -66,7 +68,9 @@ def test_a_transcript_that_leads_to_one_of_the_same_tool_is_copied(linked_home: 
 
 
 @pytest.mark.parametrize("tool", ["codex", "gemini"])
-def test_the_same_for_the_other_tools(tool: str, linked_home: Path) -> None:
+def test_sync_reports_codex_and_gemini_links_that_leave_tool_folder(
+    tool: str, linked_home: Path
+) -> None:
     """A link to outside in each place where a transcript may be."""
     outside = linked_home / "notes.jsonl"
     outside.write_text(json.dumps(SECRET) + "\n", encoding="utf-8")
@@ -81,7 +85,7 @@ def test_the_same_for_the_other_tools(tool: str, linked_home: Path) -> None:
     assert list(open_bridge(tool, folder_of(tool)).sources()) == []
 
 
-def test_a_link_that_leads_nowhere_is_passed_over(linked_home: Path) -> None:
+def test_sync_and_list_ignore_broken_links(linked_home: Path) -> None:
     path = say(linked_home, "Hello.")
     (path.parent / f"{other(1)}.jsonl").symlink_to("nowhere.jsonl")
     (path.parent / f"{other(2)}.jsonl").symlink_to(f"{other(2)}.jsonl")

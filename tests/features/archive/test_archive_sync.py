@@ -22,10 +22,10 @@ from cortext.errors import (
     SessionStorageError,
 )
 from cortext.features.archive import background_sync
-from cortext.features.archive.archive_copies import Memory, folder_of, sizes
+from cortext.features.archive.archive_copy_states import Memory, folder_of, sizes
 from cortext.features.archive.archive_sync import forget, sync
 from cortext.features.manage.trash import empty, list_trash, restore
-from cortext.tools.deleted_sessions import forgotten
+from cortext.tools.forgotten_sessions import forgotten
 from tests.faults.mounts import fill, mounted
 from tests.features.archive.archived_sessions import ID, archived, other, say
 from tests.tools.opencode.opencode_data import Made, text
@@ -41,7 +41,7 @@ def archive_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_counts(archive_home: Path) -> None:
+def test_sync_counts_new_grown_replaced_and_unchanged_transcripts(archive_home: Path) -> None:
     """What was new, grown, written anew or as before, and how much is kept."""
     say(archive_home, "one")
     say(archive_home, "two", id=other(2))
@@ -57,7 +57,7 @@ def test_counts(archive_home: Path) -> None:
     assert archived() == {ID: ["one", "more"], other(2): ["TWO", "and more"]}
 
 
-def test_copies_are_counted_as_they_are(archive_home: Path) -> None:
+def test_sizes_count_copies_on_disk_when_known_file_is_damaged(archive_home: Path) -> None:
     """Where nothing is remembered of them, nobody is told that there are none."""
     say(archive_home, "one")
     say(archive_home, "TWO", "and more", id=other(2))
@@ -68,7 +68,7 @@ def test_copies_are_counted_as_they_are(archive_home: Path) -> None:
     assert (before[0].copies, before[0].sources > before[0].packed > 0) == (2, True)
 
 
-def test_what_is_remembered_can_be_lost(archive_home: Path) -> None:
+def test_sync_rewrites_no_copy_when_known_folder_is_lost(archive_home: Path) -> None:
     """Then copies are unpacked and compared, and none is written again."""
     path = say(archive_home, "one", "two")
     sync()
@@ -82,7 +82,7 @@ def test_what_is_remembered_can_be_lost(archive_home: Path) -> None:
     assert copy.stat().st_mtime == path.stat().st_mtime
 
 
-def test_everything_is_private(archive_home: Path) -> None:
+def test_archive_is_private_under_any_umask(archive_home: Path) -> None:
     """Folders 0700 and files 0600, whatever the umask."""
     say(archive_home, "one")
     before = os.umask(0)
@@ -98,7 +98,7 @@ def test_everything_is_private(archive_home: Path) -> None:
     assert modes == {(True, 0o700), (False, 0o600)}
 
 
-def test_what_cannot_be_read_is_named_and_hides_nothing_else(archive_home: Path) -> None:
+def test_sync_reports_unreadable_source_and_copies_other_sessions(archive_home: Path) -> None:
     """A folder in the place of a file, a database that is none."""
     say(archive_home, "one")
     say(archive_home, "x", id=other(1)).unlink()
@@ -113,7 +113,7 @@ def test_what_cannot_be_read_is_named_and_hides_nothing_else(archive_home: Path)
     assert [failed.path for failed in result.errors] == [str(database)]
 
 
-def test_one_at_a_time(archive_home: Path) -> None:
+def test_second_sync_names_process_that_holds_lock(archive_home: Path) -> None:
     """A second one is told who is at work."""
     say(archive_home, "one")
     sync()
@@ -122,7 +122,7 @@ def test_one_at_a_time(archive_home: Path) -> None:
     assert f"process {os.getpid()}" in it.value.holder
 
 
-def test_two_at_once(archive_home: Path) -> None:
+def test_concurrent_syncs_copy_each_transcript_once(archive_home: Path) -> None:
     """Started together and each waiting for the other: nothing is there twice."""
     for number in range(30):
         say(archive_home, *(f"text {number}" for _ in range(number + 1)), id=other(number))
@@ -134,7 +134,7 @@ def test_two_at_once(archive_home: Path) -> None:
     }
 
 
-def test_a_full_disk_ends_it_and_the_next_goes_on(
+def test_sync_continues_where_full_disk_stopped_last_sync(
     archive_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What was copied before stays, and the sentence says what to do."""
@@ -158,7 +158,7 @@ def test_a_full_disk_ends_it_and_the_next_goes_on(
     assert (done.new, done.unchanged) == (2, 2)
 
 
-def test_a_disk_that_is_really_full(archive_home: Path) -> None:
+def test_sync_on_full_filesystem_leaves_no_partial_copy(archive_home: Path) -> None:
     """On a small file system: the sentence, nothing half written, and the rest when there is
     space again."""
     with mounted(archive_home / "data", "-t", "tmpfs", "-o", "size=1m", "none") as disk:
@@ -176,7 +176,9 @@ def test_a_disk_that_is_really_full(archive_home: Path) -> None:
         assert {id: len(texts) for id, texts in archived().items()} == {ID: 2, other(2): 1}
 
 
-def test_turned_off(archive_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sync_is_refused_when_archive_is_disabled(
+    archive_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """By a setting, which no workspace can change."""
     say(archive_home, "one")
     monkeypatch.setenv("CORTEXT_ARCHIVE_ENABLED", "off")
@@ -187,7 +189,7 @@ def test_turned_off(archive_home: Path, monkeypatch: pytest.MonkeyPatch) -> None
     assert not Path(paths.archive()).exists()
 
 
-def test_delete_and_put_back(archive_home: Path) -> None:
+def test_deleted_session_is_copied_again_only_after_restore(archive_home: Path) -> None:
     """Our copy goes to the trash with all that belongs to it, and is not made again; put back,
     it goes on."""
     path = say(archive_home, "one")
@@ -215,7 +217,7 @@ def test_delete_and_put_back(archive_home: Path) -> None:
     assert archived() == {ID: ["another", "two"]}
 
 
-def test_deleted_for_good(archive_home: Path) -> None:
+def test_sync_does_not_copy_session_again_after_trash_is_emptied(archive_home: Path) -> None:
     """After the trash is emptied it is still not copied again."""
     path = say(archive_home, "a word")
     forget("claude", ID)
@@ -224,7 +226,7 @@ def test_deleted_for_good(archive_home: Path) -> None:
     assert (archived(), list_trash(), path.exists()) == ({}, [], True)
 
 
-def test_no_word_is_left(archive_home: Path) -> None:
+def test_deleted_session_leaves_no_text_after_trash_is_emptied(archive_home: Path) -> None:
     """Where the tool has it no more and the trash was emptied, also not in the catalog."""
     path = say(archive_home, "a secret word")
     with Catalog.at_home() as catalog:
@@ -239,7 +241,7 @@ def test_no_word_is_left(archive_home: Path) -> None:
     assert [file for file in kept if b"secret" in file.read_bytes()] == []
 
 
-def test_delete_what_the_tool_has_no_more(archive_home: Path) -> None:
+def test_delete_mentions_only_archive_copy_when_tool_has_none(archive_home: Path) -> None:
     """Then only our copy is spoken of; what nobody has is an error."""
     say(archive_home, "one").unlink()
     with pytest.raises(SessionNotFoundError):
@@ -247,10 +249,12 @@ def test_delete_what_the_tool_has_no_more(archive_home: Path) -> None:
     path = say(archive_home, "one")
     sync()
     path.unlink()
-    assert forget("claude", ID).sentence == "our copy is in the trash; the tool has none"
+    assert (
+        forget("claude", ID).sentence == "The copy is now in the trash; the tool has no file of it"
+    )
 
 
-def test_delete_in_opencode(archive_home: Path) -> None:
+def test_delete_of_opencode_session_names_its_database(archive_home: Path) -> None:
     """Rows of a database remain, and where they are is said."""
     (archive_home / "data").mkdir()
     made = Made(archive_home / "data" / "opencode")
@@ -264,7 +268,7 @@ def test_delete_in_opencode(archive_home: Path) -> None:
     assert archived("opencode") == {"ses_2": ["two"]}
 
 
-def test_resumed_after_it_was_killed(archive_home: Path) -> None:
+def test_sync_copies_remaining_sessions_after_kill(archive_home: Path) -> None:
     """What was copied stays, and the rest follows."""
     for number in range(200):
         say(archive_home, "words " * 2000, id=other(number))
@@ -280,7 +284,7 @@ def test_resumed_after_it_was_killed(archive_home: Path) -> None:
     assert (result.new + result.unchanged + result.grown, len(archived())) == (200, 200)
 
 
-def test_in_the_background(archive_home: Path) -> None:
+def test_background_sync_starts_at_most_once_per_interval(archive_home: Path) -> None:
     """It is started at most once in a while, waits for nobody and says nothing."""
     say(archive_home, "one")
     assert background_sync.start_in_background()
@@ -295,21 +299,23 @@ def test_in_the_background(archive_home: Path) -> None:
     assert background_sync.start_in_background()
 
 
-def test_where_nothing_can_be_written_a_list_goes_on(archive_home: Path) -> None:
+def test_background_sync_is_silent_when_data_home_is_unwritable(archive_home: Path) -> None:
     """It is no concern of a list: `cortext sync` says what is wrong."""
     (archive_home / "data").write_text("a file in the place of the folder")
     assert not background_sync.start_in_background()
     assert background_sync.notice() == ""
 
 
-def test_not_in_ci(archive_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_background_sync_does_not_start_in_ci(
+    archive_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A build keeps no histories."""
     monkeypatch.setenv("CI", "true")
     assert not background_sync.start_in_background()
     assert not Path(paths.archive()).exists()
 
 
-def test_the_background_loads_next_to_nothing() -> None:
+def test_background_sync_imports_no_heavy_module() -> None:
     """It is imported by every list."""
     code = "import sys, cortext.features.archive.background_sync; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -317,7 +323,7 @@ def test_the_background_loads_next_to_nothing() -> None:
     assert heavy & set(done.stdout.split()) == set()
 
 
-def test_said_once(archive_home: Path) -> None:
+def test_archive_notice_is_shown_once(archive_home: Path) -> None:
     """Where things are kept, and how to turn it off."""
     assert background_sync.notice() == ""
     sync()
@@ -327,7 +333,7 @@ def test_said_once(archive_home: Path) -> None:
     assert background_sync.notice() == ""
 
 
-def test_an_unchanged_transcript_is_not_opened(
+def test_sync_does_not_open_unchanged_transcript(
     archive_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What did not change costs a look at its folder."""
@@ -340,7 +346,7 @@ def test_an_unchanged_transcript_is_not_opened(
     assert opened == []
 
 
-def test_what_is_remembered_is_only_written_when_it_changed(archive_home: Path) -> None:
+def test_sync_writes_no_file_when_nothing_changed(archive_home: Path) -> None:
     """A look that finds nothing new leaves every file alone."""
     say(archive_home, "one")
     sync()

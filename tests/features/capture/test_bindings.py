@@ -10,8 +10,8 @@ import pytest
 from cortext import paths
 from cortext.catalog.catalog import Catalog
 from cortext.features.capture.bindings import find_binding
-from cortext.features.capture.consent import allow
-from cortext.features.capture.current_session import make_conversation
+from cortext.features.capture.capture_permission import allow
+from cortext.features.capture.current_conversation import make_conversation
 from cortext.features.capture.hook_events import hook
 from cortext.features.capture.pending_bindings import bind_process, resolve_pending
 from cortext.tools.processes import find_process
@@ -73,7 +73,7 @@ def test_binding_from_another_machine_is_found_in_its_workspace(work: Bench) -> 
     assert work.said() == work.expected
 
 
-def test_binding_is_found_elsewhere_though_the_catalog_was_deleted(
+def test_binding_is_found_from_other_folder_when_catalog_is_deleted(
     work: Bench, tmp_path: Path
 ) -> None:
     work.bind()
@@ -99,5 +99,5 @@ def test_link_to_a_deleted_conversation_is_ignored(work: Bench) -> None:
     assert find_binding("claude", work.session, work.workspace.root) is None
 
 
-def test_session_id_with_half_a_character_is_bound_to_nothing(work: Bench) -> None:
+def test_session_id_with_lone_surrogate_has_no_binding(work: Bench) -> None:
     assert find_binding("claude", "\ud800", work.workspace.root) is None

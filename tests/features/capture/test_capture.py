@@ -23,7 +23,7 @@ from tests.features.capture_bench import GOLDEN, Bench
 LATER = "2031-01-01T00:00:{:02}.000Z"
 
 
-def test_all_is_taken_once(bench: Bench) -> None:
+def test_capture_takes_every_message_exactly_once(bench: Bench) -> None:
     """Word for word, tool calls with their results, in the order of time; again: the same bytes."""
     bench.bind()
     new = bench.capture().new
@@ -40,7 +40,9 @@ def test_all_is_taken_once(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_growing_transcript_gives_what_the_whole_gives(bench: Bench, seed: int) -> None:
+def test_incremental_capture_of_growing_transcript_equals_full_capture(
+    bench: Bench, seed: int
+) -> None:
     """Captured after any number of lines, also in the middle of one."""
     rng = random.Random(seed)
     data = b"".join(bench.lines)
@@ -63,7 +65,7 @@ def test_growing_transcript_gives_what_the_whole_gives(bench: Bench, seed: int) 
     assert bench.said() == bench.expected
 
 
-def test_next_turn_reads_only_what_is_new(
+def test_next_capture_reads_only_new_lines(
     claude_bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The second capture decodes no transcript: what follows is read from its lines alone."""
@@ -81,7 +83,7 @@ def test_next_turn_reads_only_what_is_new(
     assert claude_bench.said() == [*claude_bench.expected, ["user", "More?"], ["assistant", "Yes."]]
 
 
-def test_rewind_takes_the_new_branch_and_keeps_the_old(claude_bench: Bench) -> None:
+def test_capture_after_rewind_keeps_old_branch_and_adds_new(claude_bench: Bench) -> None:
     """What was captured stays; what is said after going back comes once."""
     claude_bench.bind()
     tip = claude_bench.tip
@@ -94,7 +96,7 @@ def test_rewind_takes_the_new_branch_and_keeps_the_old(claude_bench: Bench) -> N
     assert [text for _, text in claude_bench.said()[-4:]] == ["Left?", "Left.", "Right?", "Right."]
 
 
-def test_transcript_that_was_written_anew(claude_bench: Bench) -> None:
+def test_capture_takes_nothing_twice_when_transcript_is_rewritten(claude_bench: Bench) -> None:
     """Another file in its place, with the same lines: nothing is taken twice."""
     claude_bench.bind()
     claude_bench.capture()
@@ -105,7 +107,7 @@ def test_transcript_that_was_written_anew(claude_bench: Bench) -> None:
     assert claude_bench.said() == [*claude_bench.expected, ["user", "More?"]]
 
 
-def test_fork_and_original_together(claude_bench: Bench) -> None:
+def test_capture_takes_messages_shared_by_fork_and_original_once(claude_bench: Bench) -> None:
     """Claude Code's fork holds the same lines: what both have is taken once."""
     claude_bench.bind()
     claude_bench.capture()
@@ -135,7 +137,7 @@ def test_second_conversation_in_a_session_ends_the_first(claude_bench: Bench) ->
     assert claude_bench.head()["native"][0]["to"] == claude_bench.head(second)["native"][0]["from"]
 
 
-def test_binding_in_the_middle_of_an_exchange_takes_its_request(claude_bench: Bench) -> None:
+def test_binding_made_during_exchange_includes_its_request(claude_bench: Bench) -> None:
     """A command that the agent runs belongs to the request that it runs for."""
     claude_bench.say("user", "/workspace.plan it", 1)
     claude_bench.bind(None)
@@ -144,7 +146,7 @@ def test_binding_in_the_middle_of_an_exchange_takes_its_request(claude_bench: Be
     assert claude_bench.said() == [["user", "/workspace.plan it"], ["assistant", "A plan."]]
 
 
-def test_late_messages_stand_where_they_were_said(claude_bench: Bench) -> None:
+def test_capture_inserts_late_messages_in_time_order(claude_bench: Bench) -> None:
     """Something newer is there already: the order of time holds all the same."""
     claude_bench.bind()
     name = claude_bench.bound.place.folder[len(claude_bench.workspace.root) + 1 :]
@@ -155,7 +157,9 @@ def test_late_messages_stand_where_they_were_said(claude_bench: Bench) -> None:
     assert claude_bench.said()[-1] == ["user", "Said elsewhere, later."]
 
 
-def test_message_that_grew_is_kept_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_capture_replaces_message_that_grew_unless_redacted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Gemini CLI writes a message again when it has more of it; so do we, and only then."""
     gemini = Bench("gemini", tmp_path, monkeypatch)
     gemini.bind()
@@ -172,7 +176,7 @@ def test_message_that_grew_is_kept_whole(tmp_path: Path, monkeypatch: pytest.Mon
     assert Path(place.lines).read_bytes() == masked
 
 
-def test_written_history_is_not_taken(claude_bench: Bench) -> None:
+def test_capture_skips_converted_history_before_binding(claude_bench: Bench) -> None:
     """A session that begins with what was converted is bound after it."""
     claude_bench.bind(after="2030-01-01T00:00:00Z")
     assert claude_bench.capture().new == 0
@@ -181,7 +185,7 @@ def test_written_history_is_not_taken(claude_bench: Bench) -> None:
     assert claude_bench.said() == [["user", "New."]]
 
 
-def test_transcript_that_is_gone(claude_bench: Bench) -> None:
+def test_capture_notes_deleted_transcript_and_keeps_messages(claude_bench: Bench) -> None:
     """One note says so, and what was taken stays."""
     claude_bench.bind()
     claude_bench.capture()
@@ -192,7 +196,7 @@ def test_transcript_that_is_gone(claude_bench: Bench) -> None:
     assert claude_bench.files == before
 
 
-def test_tool_that_went_on_in_another_file(claude_bench: Bench) -> None:
+def test_capture_follows_session_moved_to_another_folder(claude_bench: Bench) -> None:
     """The session has moved to another folder, and a remnant is left: stop finds where it is."""
     claude_bench.bind()
     claude_bench.capture()
@@ -217,7 +221,7 @@ def test_tool_that_went_on_in_another_file(claude_bench: Bench) -> None:
     ]
 
 
-def test_transcript_that_only_the_archive_has(bench: Bench) -> None:
+def test_capture_reads_archive_copy_when_transcript_is_deleted(bench: Bench) -> None:
     """The tool has deleted it: it is taken from our copy, and the head does not name that."""
     bench.bind()
     path = bench.head()["native"][0]["path"]
@@ -229,7 +233,7 @@ def test_transcript_that_only_the_archive_has(bench: Bench) -> None:
     assert bench.capture(whole=True).new == 0
 
 
-def test_next_turn_of_opencode_reads_only_rows_that_changed(
+def test_next_capture_of_opencode_reads_only_changed_rows(
     tmp_path: Path, data_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its last turn is written, and taken by the time of its rows; again there is nothing."""
@@ -277,7 +281,7 @@ def read(bound: ConversationRef) -> list[list[str]]:
     return [[m["role"], m["content"]] for m in spoken if m["content"]]
 
 
-def test_waiting_conversation_finds_its_session_by_time(
+def test_pending_binding_finds_session_by_start_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No hook ever told which session the process had: the only one that began then is it."""

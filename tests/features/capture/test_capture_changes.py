@@ -1,5 +1,6 @@
 """What a person changed stays so; what a tool went back from is marked; no file is believed."""
 
+import errno
 import json
 import shutil
 import sqlite3
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from cortext.errors import SessionStorageError
 from cortext.features.capture import capture as module
 from cortext.features.capture.bindings import bind, row_of
 from cortext.features.resume.native_sessions import find_native_session
@@ -24,7 +26,7 @@ def edit(bench: Bench, old: bytes, new: bytes) -> None:
     path.write_bytes(path.read_bytes().replace(old, new))
 
 
-def test_words_that_a_person_cut_stay_cut(claude_bench: Bench) -> None:
+def test_capture_does_not_restore_text_that_user_removed(claude_bench: Bench) -> None:
     """Cut, emptied, or taken out with their line, in the middle and at the end."""
     claude_bench.bind()
     claude_bench.say("user", "my password is hunter2", 1)
@@ -39,7 +41,7 @@ def test_words_that_a_person_cut_stay_cut(claude_bench: Bench) -> None:
     lines = before.splitlines(keepends=True)
     path.write_bytes(b"".join(lines[:-2]))
     (note,) = claude_bench.capture(whole=True).notes
-    assert "(2 messages)" in note
+    assert "not captured again: 2" in note
     assert not claude_bench.capture(whole=True).notes
     assert path.read_bytes() == b"".join(lines[:-2])
     claude_bench.say("user", "More?", 3)
@@ -48,7 +50,9 @@ def test_words_that_a_person_cut_stay_cut(claude_bench: Bench) -> None:
     assert claude_bench.said() == [*claude_bench.expected, ["user", "More?"]]
 
 
-def test_another_conversation_in_the_same_place(claude_bench: Bench) -> None:
+def test_capture_fills_new_conversation_at_path_of_deleted_conversation(
+    claude_bench: Bench,
+) -> None:
     """What was taken into one that was deleted is not thought to be taken out of the next."""
     claude_bench.bind()
     claude_bench.capture()
@@ -69,7 +73,9 @@ def in_folder(bench: Bench, folder: Path) -> None:
     bench.transcript.write_bytes(data.replace(b"/home/you/project", str(folder).encode()))
 
 
-def test_branch_that_was_left_is_marked(claude_bench: Bench, tmp_path: Path) -> None:
+def test_capture_marks_abandoned_branch_and_hides_branch_from_models(
+    claude_bench: Bench, tmp_path: Path
+) -> None:
     """It stays in the file, no model gets it, and the tool's own session still holds all."""
     claude_bench.bind()
     tip = claude_bench.tip
@@ -95,7 +101,7 @@ def test_branch_that_was_left_is_marked(claude_bench: Bench, tmp_path: Path) -> 
     assert found.id == claude_bench.session
 
 
-def test_branch_that_was_left_in_opencode(
+def test_capture_marks_abandoned_branch_of_opencode(
     tmp_path: Path, data_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It deletes the rows, and goes on with others."""
@@ -124,7 +130,7 @@ def test_branch_that_was_left_in_opencode(
     assert len(bench.messages()) - len(live) == 2
 
 
-def test_transcript_that_lost_its_beginning_marks_nothing(claude_bench: Bench) -> None:
+def test_capture_marks_no_branch_when_transcript_lost_its_beginning(claude_bench: Bench) -> None:
     """Only a session that went on from a message that is there went another way."""
     claude_bench.bind()
     claude_bench.capture()
@@ -134,7 +140,7 @@ def test_transcript_that_lost_its_beginning_marks_nothing(claude_bench: Bench) -
     assert not [m for m in claude_bench.messages() if m.get("abandoned")]
 
 
-def test_native_resume_misses_no_message_that_came_late(
+def test_native_session_is_not_resumed_when_late_message_is_missing(
     claude_bench: Bench, tmp_path: Path
 ) -> None:
     """Pulled after the conversion, said before it: the session was not told of it."""
@@ -162,7 +168,9 @@ def set_native(bench: Bench, *entries: Any) -> None:
 
 
 @pytest.mark.parametrize("place", ["elsewhere", "link", "other id"])
-def test_path_from_a_file_is_not_believed(claude_bench: Bench, tmp_path: Path, place: str) -> None:
+def test_capture_ignores_binding_path_outside_tool_transcripts(
+    claude_bench: Bench, tmp_path: Path, place: str
+) -> None:
     """A workspace that somebody else wrote names a file: only the tool's own transcript of that
     session is read."""
     secret = tmp_path / "anything.jsonl"
@@ -189,7 +197,9 @@ def test_path_from_a_file_is_not_believed(claude_bench: Bench, tmp_path: Path, p
         {"session_id": "", "pid": 7},
     ],
 )
-def test_entry_that_is_none_hides_no_other(claude_bench: Bench, entry: dict[str, Any]) -> None:
+def test_invalid_binding_does_not_hide_valid_bindings(
+    claude_bench: Bench, entry: dict[str, Any]
+) -> None:
     """It is passed over; what the sound ones have is taken."""
     claude_bench.bind()
     set_native(claude_bench, entry, *claude_bench.head()["native"])
@@ -200,7 +210,7 @@ def test_entry_that_is_none_hides_no_other(claude_bench: Bench, entry: dict[str,
         assert any("native" in note for note in claude_bench.capture(whole=True).notes)
 
 
-def test_session_of_another_machine_costs_nothing(
+def test_binding_of_another_machine_causes_no_note_and_no_full_read(
     claude_bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It never was here: nobody is warned, and the next turn reads only what is new."""
@@ -215,14 +225,16 @@ def test_session_of_another_machine_costs_nothing(
     monkeypatch.undo()
 
 
-def test_stop_does_not_warn_of_sessions_that_never_were_here(claude_bench: Bench) -> None:
+def test_full_capture_does_not_warn_of_sessions_of_other_machines(claude_bench: Bench) -> None:
     bind(claude_bench.bound, "codex", "0199-not-here", after="")
     claude_bench.bind()
     claude_bench.capture()
     assert claude_bench.capture(whole=True).notes == []
 
 
-def test_ended_session_that_was_read_may_go(claude_bench: Bench) -> None:
+def test_capture_does_not_warn_of_deleted_transcript_after_binding_ended(
+    claude_bench: Bench,
+) -> None:
     """Nobody is warned of a transcript that had nothing more for the conversation."""
     claude_bench.bind()
     claude_bench.bind(None, claude_bench.begin("Another thing"))
@@ -231,7 +243,7 @@ def test_ended_session_that_was_read_may_go(claude_bench: Bench) -> None:
     assert claude_bench.capture(whole=True).notes == []
 
 
-def test_session_that_is_written_later_is_found(claude_bench: Bench) -> None:
+def test_capture_finds_transcript_written_after_binding(claude_bench: Bench) -> None:
     """Bound before its tool had written anything: the next look takes it."""
     data = claude_bench.transcript.read_bytes()
     claude_bench.transcript.unlink()
@@ -240,3 +252,18 @@ def test_session_that_is_written_later_is_found(claude_bench: Bench) -> None:
     claude_bench.transcript.write_bytes(data)
     claude_bench.capture()
     assert claude_bench.said() == claude_bench.expected
+
+
+def test_capture_raises_error_of_the_disk_unless_whole_sessions_are_read(
+    claude_bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only callers that read whole sessions show notes; a hook logs the error."""
+    claude_bench.bind()
+
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(errno.EIO, "Input/output error", "a transcript")
+
+    monkeypatch.setattr(module, "find_transcript", fail)
+    with pytest.raises(SessionStorageError, match="could not read the claude session"):
+        claude_bench.capture()
+    assert "could not read" in claude_bench.capture(whole=True).notes[0]

@@ -21,7 +21,7 @@ def say(bench: Bench, role: str, text: str, id: str, time: str) -> None:
 
 @pytest.mark.parametrize("whole", [False, True])
 @pytest.mark.parametrize("after", [None, "2032-01-01T00:00:00Z"])
-def test_clock_that_went_back_loses_nothing(
+def test_capture_loses_no_message_when_clock_goes_back(
     claude_bench: Bench, after: str | None, whole: bool
 ) -> None:
     """Bound now, or converted while the clock was ahead: what comes next belongs to it."""
@@ -35,7 +35,9 @@ def test_clock_that_went_back_loses_nothing(
 
 
 @pytest.mark.parametrize("time", ["2020-01-01T00:00:00.000Z", "2031-01-01T00:00:01.000Z"])
-def test_two_conversations_of_one_session_are_not_mixed(claude_bench: Bench, time: str) -> None:
+def test_conversations_of_one_session_stay_separate_when_clock_goes_back(
+    claude_bench: Bench, time: str
+) -> None:
     """The second begins at an earlier time than the first ended, or at the same."""
     claude_bench.bind()
     say(claude_bench, "user", "First?", "c1", "2031-01-01T00:00:00.000Z")
@@ -55,7 +57,7 @@ def test_two_conversations_of_one_session_are_not_mixed(claude_bench: Bench, tim
         assert claude_bench.said(second) == [["user", "Second?"], ["assistant", "Second."]]
 
 
-def test_same_words_at_the_same_time_are_said_twice(claude_bench: Bench) -> None:
+def test_capture_keeps_repeated_text_when_clock_goes_back(claude_bench: Bench) -> None:
     """Turn by turn with a clock that went back: no copy of one another."""
     claude_bench.bind()
     claude_bench.capture()
@@ -69,7 +71,7 @@ def test_same_words_at_the_same_time_are_said_twice(claude_bench: Bench) -> None
     ]
 
 
-def test_message_that_a_binding_names_is_gone(claude_bench: Bench) -> None:
+def test_binding_falls_back_to_time_when_its_message_was_rewound(claude_bench: Bench) -> None:
     """The person went back to before it: its time tells where the conversation begins."""
     tip = claude_bench.tip
     claude_bench.say("user", "Left?", 1)
@@ -81,7 +83,7 @@ def test_message_that_a_binding_names_is_gone(claude_bench: Bench) -> None:
     assert claude_bench.said() == [["user", "Right?"], ["assistant", "Right."]]
 
 
-def test_ended_session_is_read_no_more(
+def test_capture_does_not_read_session_after_binding_ended(
     claude_bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After one more look what another conversation got cannot be its own."""
@@ -91,13 +93,13 @@ def test_ended_session_is_read_no_more(
     second = claude_bench.begin("Another thing")
     claude_bench.bind(None, second)
     claude_bench.capture()
-    monkeypatch.setattr(module, "_read_news", None)
+    monkeypatch.setattr(module, "_read_delta", None)
     monkeypatch.setattr(module._Capture, "_reconcile", None)
     claude_bench.say("user", "Of the second.", 1)
     assert claude_bench.capture().new == 0
 
 
-def test_native_entry_of_ids_and_times(claude_bench: Bench) -> None:
+def test_binding_entry_records_previous_message_and_start_time(claude_bench: Bench) -> None:
     """An entry names the message before, when that was, and what the conversation had."""
     bind(claude_bench.bound, "claude", claude_bench.session, str(claude_bench.transcript))
     (entry,) = claude_bench.head()["native"]

@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from cortext import paths
 from cortext.features.capture.bindings import find_binding
 from cortext.features.capture.hook_events import hook
 from cortext.features.capture.pending_bindings import bind_process, find_pending, resolve_pending
-from cortext.tools.mcp_servers import mcp_servers
+from cortext.tools.mcp_server_names import mcp_servers
 from cortext.tools.processes import find_process
 from cortext.tools.registry import tool_names
 from cortext.tools.running_sessions import live_sessions, note_running
@@ -59,7 +60,7 @@ class Called:
 QUIET = (0, b"", b"")
 
 
-def test_closing_phrase_stops_and_tells_the_agent(hook_bench: Bench) -> None:
+def test_closing_phrase_pauses_and_commits_conversation(hook_bench: Bench) -> None:
     """Saved, paused, committed; what the agent says to it leaves no change behind, and the
     conversation goes on when the person does."""
     told = hook(
@@ -97,7 +98,7 @@ def test_closing_phrase_outside_a_conversation_does_nothing(hook_bench: Bench) -
     assert hook_bench.files == before
 
 
-def test_last_answer_that_is_not_written_yet_comes_with_the_next_event(hook_bench: Bench) -> None:
+def test_next_hook_captures_answer_written_after_stop_hook(hook_bench: Bench) -> None:
     """Claude Code may call at Stop before the line is there: it is taken once, later."""
     hook_bench.say("user", "Quick?", 1)
     hook("claude", "Stop", payload_of(hook_bench, last_assistant_message="Quick."))
@@ -108,7 +109,7 @@ def test_last_answer_that_is_not_written_yet_comes_with_the_next_event(hook_benc
     assert hook_bench.said() == [*hook_bench.expected, ["user", "Quick?"], ["assistant", "Quick."]]
 
 
-def test_eight_hooks_at_once(hook_bench: Bench) -> None:
+def test_concurrent_hooks_capture_each_message_once(hook_bench: Bench) -> None:
     """Eight processes, the transcript growing meanwhile: all is there, nothing twice."""
     for number in range(1, 9):
         hook_bench.say("user" if number % 2 else "assistant", f"Text {number}", number)
@@ -124,7 +125,7 @@ def test_eight_hooks_at_once(hook_bench: Bench) -> None:
     assert not os.path.exists(paths.log_file())
 
 
-def test_hook_that_is_killed_is_completed_by_the_next(hook_bench: Bench) -> None:
+def test_next_hook_captures_messages_of_killed_hook(hook_bench: Bench) -> None:
     """kill -9 at many moments: every line that is there can be read, and in the end all are."""
     for number in range(1, 13):
         hook_bench.say("user" if number % 2 else "assistant", f"Text {number}", number)
@@ -140,7 +141,7 @@ def test_hook_that_is_killed_is_completed_by_the_next(hook_bench: Bench) -> None
 
 
 @pytest.mark.parametrize("given", ["", "{", "[1]", '{"session_id": 7}', "\x00", "null"])
-def test_nonsense_never_fails_the_tool(given: str) -> None:
+def test_hook_exits_zero_on_invalid_payload(given: str) -> None:
     """Exit code 0 and no word; what is wrong stands in the log of errors."""
     assert Called("Stop", given).end() == QUIET
     log = Path(paths.log_file())
@@ -148,14 +149,14 @@ def test_nonsense_never_fails_the_tool(given: str) -> None:
     assert (log.exists() and "hook claude Stop" in log.read_text(encoding="utf-8")) == wrong
 
 
-def test_conversation_that_cannot_be_read_never_fails_the_tool(hook_bench: Bench) -> None:
+def test_hook_exits_zero_when_session_json_is_damaged(hook_bench: Bench) -> None:
     """A head that is no JSON: the tool goes on, the log names the file, the file stays."""
     Path(hook_bench.bound.place.head).write_bytes(b"{")
     assert Called("Stop", payload_of(hook_bench)).end() == QUIET
     assert Path(hook_bench.bound.place.head).read_bytes() == b"{"
 
 
-def test_log_of_errors_is_bounded() -> None:
+def test_error_log_size_is_bounded() -> None:
     """However often something goes wrong."""
     from cortext.features.errors_log import last_errors, write_error
 
@@ -166,7 +167,7 @@ def test_log_of_errors_is_bounded() -> None:
     assert os.stat(paths.log_file()).st_mode & 0o777 == 0o600
 
 
-def test_codex_gives_json_as_an_argument(hook_bench: Bench) -> None:
+def test_codex_hook_accepts_payload_as_argument(hook_bench: Bench) -> None:
     """Standard input is not read then."""
     payload = {"type": "agent-turn-complete", "thread-id": SESSION, "input-messages": ["Hi."]}
     done = cortext(Path.cwd(), "hook", "codex", "agent-turn-complete", json.dumps(payload))
@@ -187,7 +188,7 @@ def sleeper(folder: Path, name: str, *arguments: str) -> "subprocess.Popen[bytes
     return process
 
 
-def test_live_sessions_are_those_of_running_processes(tmp_path: Path) -> None:
+def test_session_is_live_only_while_its_process_runs(tmp_path: Path) -> None:
     """By arguments, by an open transcript, by what the hook wrote down; until the process ends,
     and never by the time of a file."""
     other = SESSION.replace("5e0c", "6e0c")
@@ -210,7 +211,7 @@ def test_live_sessions_are_those_of_running_processes(tmp_path: Path) -> None:
     assert not {("claude", SESSION), ("gemini", noted)} & set(live)
 
 
-def test_open_transcript_is_live(tmp_path: Path) -> None:
+def test_session_is_live_while_process_has_transcript_open(tmp_path: Path) -> None:
     """As Codex has its rollout open while it runs."""
     rollout = tmp_path / f"rollout-2026-01-01T00-00-00-{SESSION}.jsonl"
     rollout.write_bytes(b"")
@@ -224,7 +225,7 @@ def test_open_transcript_is_live(tmp_path: Path) -> None:
         process.kill()
 
 
-def test_stop_at_once_in_eight_terminals(hook_bench: Bench) -> None:
+def test_concurrent_stops_and_hooks_capture_each_message_once(hook_bench: Bench) -> None:
     """`cortext stop` and hooks together: one conversation, nothing twice."""
     root = Path(hook_bench.workspace.root)
     with ThreadPoolExecutor(4) as pool:
@@ -246,7 +247,9 @@ def test_unbound_hook_imports_nothing_heavy() -> None:
     assert (done.stdout, done.stderr) == (b"\n", b"")
 
 
-def test_tool_without_a_transcript_is_bound_by_its_process(hook_bench: Bench) -> None:
+def test_tool_without_transcript_is_bound_by_process_until_session_is_known(
+    hook_bench: Bench,
+) -> None:
     """As Gemini CLI at its first prompt: the session gets its id when it has one."""
     waiting = hook_bench.begin("From the first prompt")
     process = find_process(os.getpid())
@@ -254,7 +257,7 @@ def test_tool_without_a_transcript_is_bound_by_its_process(hook_bench: Bench) ->
     bind_process(waiting, "gemini", process)
     (entry,) = hook_bench.head(waiting)["native"]
     assert (entry["session_id"], entry["pid"]) == ("", os.getpid())
-    other = process._replace(started=process.started + 100)
+    other = replace(process, started=process.started + 100)
     assert find_pending("gemini", other) is None
     assert resolve_pending("gemini", SESSION, "/x.jsonl", other) is None
     assert find_pending("gemini", process) == waiting
@@ -266,7 +269,9 @@ def test_tool_without_a_transcript_is_bound_by_its_process(hook_bench: Bench) ->
     assert find_pending("gemini", process) is None
 
 
-def test_servers_of_each_tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mcp_servers_reads_settings_of_each_tool(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Their names, from the files that people write, comments and all."""
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / ".config"))
@@ -290,7 +295,7 @@ def test_servers_of_each_tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert mcp_servers("codex", str(cwd)) == []
 
 
-def test_import_makes_a_conversation_of_a_session(hook_bench: Bench) -> None:
+def test_importing_session_twice_makes_one_conversation(hook_bench: Bench) -> None:
     """Found by the beginning of its id; again it is there already; nothing is there twice."""
     root = Path(hook_bench.workspace.root)
     fork = min(hook_bench.transcript.parent.glob("*.jsonl"), key=lambda path: path.stat().st_size)
@@ -308,7 +313,9 @@ def test_import_makes_a_conversation_of_a_session(hook_bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("kind", ["pipe", "device", "nul"])
-def test_a_transcript_that_is_no_file(hook_bench: Bench, tmp_path: Path, kind: str) -> None:
+def test_hook_ignores_transcript_that_is_no_regular_file(
+    hook_bench: Bench, tmp_path: Path, kind: str
+) -> None:
     """It is left, and the tool is not kept waiting."""
     os.mkfifo(tmp_path / "pipe")
     path = {"pipe": str(tmp_path / "pipe"), "device": "/dev/zero", "nul": "/a\0b"}[kind]

@@ -4,10 +4,11 @@ import shutil
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from cortext.features.capture.bindings import ConversationRef, row_of
 from cortext.features.capture.capture import capture
-from cortext.features.capture.consent import allow
+from cortext.features.capture.capture_permission import allow
 from cortext.features.capture.hook_events import hook
 from cortext.features.errors_log import last_errors
 from cortext.features.manage.stop import stop
@@ -32,7 +33,7 @@ def has(bench: Bench, root: str | Path, text: str) -> bool:
 
 
 @pytest.mark.parametrize("name", ["another", "work/inside"])
-def test_two_checkouts_have_each_their_own_words(
+def test_hook_captures_only_into_checkout_where_tool_runs(
     captured_bench: Bench, tmp_path: Path, name: str
 ) -> None:
     """What is said where the tool works; where that tells nothing, nowhere, and it is logged."""
@@ -41,7 +42,7 @@ def test_two_checkouts_have_each_their_own_words(
     remember_workspace(str(other))
     place = captured_bench.bound.place
     allow(
-        place._replace(shelf=place.shelf.replace(root, str(other), 1)),
+        replace(place, shelf=place.shelf.replace(root, str(other), 1)),
         "claude",
         captured_bench.session,
     )
@@ -64,10 +65,12 @@ def test_two_checkouts_have_each_their_own_words(
         False,
         False,
     )
-    assert "belongs to several" in last_errors(1)[0]
+    assert "is bound to several conversations" in last_errors(1)[0]
 
 
-def test_a_clone_draws_nothing_to_itself(captured_bench: Bench, tmp_path: Path) -> None:
+def test_clone_captures_no_session_bound_in_original_workspace(
+    captured_bench: Bench, tmp_path: Path
+) -> None:
     """Whoever can write a head can name any session in it; only what was bound here counts."""
     root, clone = captured_bench.workspace.root, tmp_path / "clone"
     shutil.copytree(root, clone)
@@ -78,14 +81,14 @@ def test_a_clone_draws_nothing_to_itself(captured_bench: Bench, tmp_path: Path) 
     assert not has(captured_bench, clone, "in private")
     place = captured_bench.bound.place
     there = ConversationRef(
-        str(clone), place._replace(shelf=place.shelf.replace(root, str(clone), 1))
+        str(clone), replace(place, shelf=place.shelf.replace(root, str(clone), 1))
     )
     (note,) = capture(there.root, there.place, whole=True).notes
-    assert "was had elsewhere" in note
+    assert "took place elsewhere" in note
     assert not has(captured_bench, clone, "in private")
 
 
-def test_workspace_that_was_moved(captured_bench: Bench, tmp_path: Path) -> None:
+def test_hook_captures_in_moved_workspace(captured_bench: Bench, tmp_path: Path) -> None:
     """Nobody called cortext there yet: the tool works in it, and that is enough."""
     moved = tmp_path / "moved"
     shutil.move(captured_bench.workspace.root, moved)
@@ -94,7 +97,7 @@ def test_workspace_that_was_moved(captured_bench: Bench, tmp_path: Path) -> None
     assert has(captured_bench, moved, "After the move.")
 
 
-def test_closing_phrase_after_it_was_completed(captured_bench: Bench) -> None:
+def test_closing_phrase_changes_nothing_in_completed_conversation(captured_bench: Bench) -> None:
     """There is nothing to stop: no word, no change."""
     stop(row_of(captured_bench.bound), summary=None, completed=True)
     before = captured_bench.files
@@ -105,7 +108,7 @@ def test_closing_phrase_after_it_was_completed(captured_bench: Bench) -> None:
     assert captured_bench.files == before
 
 
-def test_leaving_after_a_closing_phrase_leaves_no_change(captured_bench: Bench) -> None:
+def test_exit_after_closing_phrase_leaves_no_uncommitted_change(captured_bench: Bench) -> None:
     """The confirmation and `/exit` wait until the person goes on."""
     root = Path(captured_bench.workspace.root)
     hook("claude", "UserPromptSubmit", payload_of(captured_bench, prompt="I need to go."))

@@ -9,8 +9,8 @@ import pytest
 from cortext.features.capture.bindings import bind
 from cortext.features.capture.hook_events import hook
 from cortext.features.errors_log import last_errors
-from cortext.features.resume.handoff_files import MODELS, folder_of
-from cortext.tools.mcp_servers import merge_tools, record_tools
+from cortext.features.resume.agent_temp_files import MODELS, folder_of
+from cortext.tools.mcp_server_names import merge_tools, record_tools
 from tests.command import head_of, ok
 from tests.features.capture_bench import Bench
 
@@ -52,7 +52,7 @@ def begin_in_claude(bench: Bench, *command: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("command", [["slash", "new"], ["new"]])
-def test_new_conversation_has_the_model_of_the_hook_and_the_servers(
+def test_new_conversation_records_model_of_hook_and_mcp_servers(
     config_bench: Bench, command: list[str]
 ) -> None:
     configure(config_bench, "github", "notes")
@@ -70,7 +70,7 @@ def test_unknown_model_and_tools_stay_null(config_bench: Bench, command: list[st
     assert (found["model"], found["tools"]) == (None, None)
 
 
-def test_new_conversation_has_the_model_of_a_transcript(config_bench: Bench) -> None:
+def test_binding_records_model_of_transcript(config_bench: Bench) -> None:
     bind(config_bench.begin("Other"), "claude", config_bench.session, str(config_bench.transcript))
     head = head_of(Path(config_bench.workspace.root), "002-brainstorm-other")
     assert head["agent_config"]["model"].startswith("claude-")
@@ -93,17 +93,17 @@ def test_hook_writes_the_model_into_a_bound_conversation(config_bench: Bench, ev
     assert (found["model"], found["tools"]) == (MODEL, ["mcp__github"])
 
 
-def test_hook_captures_though_the_model_cannot_be_remembered(config_bench: Bench) -> None:
+def test_hook_captures_when_model_cannot_be_stored(config_bench: Bench) -> None:
     config_bench.bind()
     models = Path(folder_of(MODELS))
     models.parent.mkdir(parents=True, exist_ok=True)
     models.write_text("in the way", encoding="utf-8")
     call("Stop", config_bench, id=config_bench.session, model=MODEL)
     assert config_bench.said() == config_bench.expected
-    assert "remembering the model of a session: " in "\n".join(last_errors())
+    assert "saving the model of a session: " in "\n".join(last_errors())
 
 
-def test_transcript_names_the_model_and_the_tools_before_the_stop(config_bench: Bench) -> None:
+def test_capture_records_model_and_tools_of_transcript_before_stop(config_bench: Bench) -> None:
     first = next(n for n, line in enumerate(config_bench.lines) if b'"type":"assistant"' in line)
     config_bench.write(config_bench.lines[:first])
     configure(config_bench, "github")
@@ -118,7 +118,7 @@ def test_transcript_names_the_model_and_the_tools_before_the_stop(config_bench: 
     assert {"mcp__github", "Read"} <= set(found["tools"])
 
 
-def test_server_is_recorded_by_its_tools_once_they_are_called() -> None:
+def test_merge_tools_replaces_server_with_its_called_tools() -> None:
     assert merge_tools(["mcp__a", "mcp__b"], ["mcp__a__find", "Bash"]) == [
         "mcp__b",
         "mcp__a__find",

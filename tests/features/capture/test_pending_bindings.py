@@ -5,11 +5,12 @@ import os
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from cortext import clock
 from cortext.features.capture.bindings import ConversationRef, bind
 from cortext.features.capture.capture import capture
-from cortext.features.capture.current_session import find_current_binding
+from cortext.features.capture.current_conversation import find_current_binding
 from cortext.features.capture.pending_bindings import (
     bind_process,
     describe_pending,
@@ -21,7 +22,7 @@ from cortext.features.capture.pending_bindings import (
 from cortext.formats.slash_frame import frame
 from cortext.tools.processes import Process, find_process
 from cortext.tools.registry import open_bridge
-from cortext.tools.tool_context import Inside
+from cortext.tools.surrounding_session import Inside
 from cortext.workspace.workspace import Workspace
 from tests.features.capture_bench import Bench
 
@@ -39,7 +40,7 @@ def process() -> Process:
     """One that runs: ours."""
     found = find_process(os.getpid())
     assert found
-    return found._replace(arguments=("gemini",))
+    return replace(found, arguments=("gemini",))
 
 
 def another(bench: Bench, id: str, *said: str) -> Path:
@@ -72,7 +73,9 @@ def framed() -> str:
     return frame("# Plan", command="workspace.plan", words="A house", nonce=NONCE)
 
 
-def test_the_session_is_the_one_that_has_what_was_printed(gemini: Bench, process: Process) -> None:
+def test_pending_binding_resolves_to_session_that_contains_nonce(
+    gemini: Bench, process: Process
+) -> None:
     """Of several sessions of one process; what was said before in it is not the conversation's,
     and what else was had in it ends there."""
     before = gemini.begin("Before")
@@ -92,27 +95,31 @@ def test_the_session_is_the_one_that_has_what_was_printed(gemini: Bench, process
     ]
 
 
-def test_until_it_is_told_nothing_is_taken(gemini: Bench, process: Process) -> None:
+def test_pending_binding_captures_nothing_until_session_is_known(
+    gemini: Bench, process: Process
+) -> None:
     """And that is said: while the process runs its session may be written yet."""
     bind_process(gemini.bound, "gemini", process, NONCE)
     assert gemini.capture(whole=True).new == 0
     assert find_pending("gemini", process) == gemini.bound
     (note,) = describe_pending(gemini.bound)
-    assert note == "which gemini session this is cannot be told; nothing was taken from it"
+    assert (
+        note == "the gemini session of this conversation is unknown; nothing was captured from it"
+    )
     another(gemini, "bbbbbbbb-2", framed())
     resolve_pending_all("gemini")
     assert find_pending("gemini", process) is None
     assert gemini.capture().new == 1
 
 
-def test_without_that_a_session_of_another_folder_is_never_it(
+def test_pending_binding_without_nonce_ignores_sessions_of_other_folders(
     gemini: Bench, tmp_path: Path, process: Process, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also if it is the only one of that time."""
     (source,) = open_bridge("gemini").sources()
     began = open_bridge("gemini").glance(source).started_at
     assert began
-    then = process._replace(started=began.timestamp() - 3)
+    then = replace(process, started=began.timestamp() - 3)
     for folder, takes in ((str(tmp_path / "elsewhere"), False), (source.cwd, True)):
         bound = gemini.begin(f"In {folder}")
         with monkeypatch.context() as patch:
@@ -125,7 +132,9 @@ def test_without_that_a_session_of_another_folder_is_never_it(
         assert bool(capture(bound.root, bound.place).new) == takes
 
 
-def test_an_agent_is_in_the_session_of_the_last_command(gemini: Bench, process: Process) -> None:
+def test_ambiguous_session_resolves_to_session_of_last_command(
+    gemini: Bench, process: Process
+) -> None:
     """Of several that a process wrote to; before any command it cannot be told."""
     for id, said in (("aaaaaaaa-1", "Another"), ("bbbbbbbb-2", framed())):
         another(gemini, id, said)
@@ -137,7 +146,7 @@ def test_an_agent_is_in_the_session_of_the_last_command(gemini: Bench, process: 
     assert disambiguate_session(several) == several
 
 
-def test_a_session_that_belongs_to_nothing_is_not_the_other_one(
+def test_unbound_session_beside_bound_session_leaves_binding_uncertain(
     gemini: Bench, process: Process
 ) -> None:
     """A new one beside one that is bound: surely it is neither's."""

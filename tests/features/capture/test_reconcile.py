@@ -26,14 +26,14 @@ def said(words: str) -> SessionMessage:
         "Use [redacted github-token ffffffffffff] and [secret removed: anthropic-key].",
     ],
 )
-def test_a_copy_of_what_was_masked(there: str) -> None:
+def test_reconcile_matches_message_with_its_redacted_copy(there: str) -> None:
     """With either mask, with any key, all of it or one alone: it is the same message, once."""
     copies = Copies([said(there)])
     assert copies.take(said(f"Use {TOKEN} and {KEY}."))
     assert not copies.take(said(f"Use {TOKEN} and {KEY}."))
 
 
-def test_other_words_are_no_copy() -> None:
+def test_reconcile_rejects_copy_with_different_text_or_secret_kind() -> None:
     """Also where the secret is the same, and where another kind was masked."""
     copies = Copies([said("Use [redacted github-token 0123456789ab] now.")])
     assert not copies.take(said(f"Use {TOKEN} later."))
@@ -41,5 +41,5 @@ def test_other_words_are_no_copy() -> None:
     assert copies.take(said(f"Use {TOKEN} now."))
 
 
-def test_nothing_there_has_no_copy() -> None:
+def test_reconcile_finds_no_copy_in_empty_conversation() -> None:
     assert not Copies([]).take(said("Hello."))

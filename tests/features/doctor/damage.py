@@ -338,34 +338,32 @@ class Told(NamedTuple):
     """What doctor says of a damage, and what `--fix` does about it."""
 
     says: str
-    does: str = "was written anew, with"
+    does: str = "was rewritten with"
 
 
 TOLD: dict[Damage, Told] = {
-    nul_line: Told("64 NUL bytes stand where something was written"),
-    nul_over: Told("13 NUL bytes stand where something was written"),
-    torn: Told("the last line is torn|cannot be read whole", "ends with its last whole|anew"),
-    first_line: Told("no message that can be read|cannot be read whole"),
-    no_head: Told("is missing, and there are messages|cannot be read whole"),
-    no_messages: Told("is missing, and its head knew of 2 messages|messages are missing"),
+    nul_line: Told("64 NUL bytes in place of data"),
+    nul_over: Told("13 NUL bytes in place of data"),
+    torn: Told("last line is incomplete|read completely", "ends with a complete|rewritten"),
+    first_line: Told("not a readable message|cannot be read completely"),
+    no_head: Told("is missing, but there are messages|cannot be read completely"),
+    no_messages: Told("is missing, but the head counts 2 messages|messages are missing"),
     two_heads: Told("2 heads|a second head|2 documents"),
-    open_call: Told(r"a tool call at the end \(shell\) never got", "says that there was no result"),
-    twice: Told("the same messages once more|2 messages stand in it twice"),
-    half_emoji: Told("a character is cut in the middle"),
-    cut_utf8: Told("a character is cut in the middle"),
-    flipped_bit: Told("one bit of message 'm3' is flipped"),
-    pretty: Told("6 messages are not on a line alone"),
-    as_list: Told("6 messages are not on a line alone"),
-    on_one_line: Told("6 messages are not on a line alone"),
-    with_commas: Told("6 messages are not on a line alone"),
-    utf16: Told("it is written in UTF-16"),
-    utf16_and_more: Told("it is written in UTF-16"),
-    latin1: Told("this is Latin-1, not UTF-8"),
-    nothing_in_it: Told(
-        "no message is in it, and its head knew of 2|it is empty; its backup has 2"
-    ),
-    no_beginning: Told("cannot be read whole: it has no created_at"),
-    one_field: Told("cannot be read whole: not JSON: expecting value"),
-    conflict: Told("git left conflict markers in it"),
+    open_call: Told(r"a tool call at the end \(shell\) has no", "records the missing tool results"),
+    twice: Told("identical to earlier lines|2 messages occur twice"),
+    half_emoji: Told("a character is incomplete"),
+    cut_utf8: Told("a character is incomplete"),
+    flipped_bit: Told("one bit of message 'm3' is wrong"),
+    pretty: Told("6 messages are not on lines of their own"),
+    as_list: Told("6 messages are not on lines of their own"),
+    on_one_line: Told("6 messages are not on lines of their own"),
+    with_commas: Told("6 messages are not on lines of their own"),
+    utf16: Told("is encoded as UTF-16"),
+    utf16_and_more: Told("is encoded as UTF-16"),
+    latin1: Told("the text is Latin-1, not UTF-8"),
+    nothing_in_it: Told("has no messages, but the head counts 2|file is empty; its backup has 2"),
+    no_beginning: Told("cannot be read completely: created_at is missing"),
+    one_field: Told("cannot be read completely: not JSON: expecting value"),
+    conflict: Told("contains git conflict markers"),
 }
 """The table of damages: with `DAMAGES` and `LOST`, all that `test_mending` goes over."""

@@ -40,21 +40,21 @@ def mended(copy: ArchiveCopy) -> list[bytes]:
     return held(copy.path)
 
 
-def test_a_sound_copy_has_nothing_wrong(copy: ArchiveCopy) -> None:
+def test_check_reports_no_problem_in_intact_copy(copy: ArchiveCopy) -> None:
     assert check_copy(copy).problems == ()
     assert held(copy.path) == LINES
 
 
-def test_of_a_truncated_one_every_whole_line_stays(copy: ArchiveCopy) -> None:
+def test_repair_of_truncated_copy_keeps_every_complete_line(copy: ArchiveCopy) -> None:
     """Also those of the part that was cut."""
     os.truncate(copy.path, os.path.getsize(copy.path) - 12)
-    assert "it is truncated" in check_copy(copy).problems[0].text
+    assert "is truncated" in check_copy(copy).problems[0].text
     lines = mended(copy)
     assert lines == LINES[: len(lines)]
     assert len(lines) >= 20
 
 
-def test_a_damaged_part_hides_no_other(copy: ArchiveCopy) -> None:
+def test_repair_keeps_lines_around_damaged_gzip_member(copy: ArchiveCopy) -> None:
     data = bytearray(Path(copy.path).read_bytes())
     first = len(pack(b"".join(LINES[:10])))
     data[first + 60 : first + 90] = b"\0" * 30
@@ -65,7 +65,7 @@ def test_a_damaged_part_hides_no_other(copy: ArchiveCopy) -> None:
     assert set(lines) <= set(LINES)
 
 
-def test_the_time_of_a_copy_stays(copy: ArchiveCopy) -> None:
+def test_repair_keeps_modification_time_of_copy(copy: ArchiveCopy) -> None:
     """It is the transcript's."""
     os.truncate(copy.path, os.path.getsize(copy.path) - 12)
     os.utime(copy.path, (1.7e9, 1.7e9))
@@ -73,7 +73,7 @@ def test_the_time_of_a_copy_stays(copy: ArchiveCopy) -> None:
     assert os.stat(copy.path).st_mtime == 1.7e9
 
 
-def test_one_in_which_nothing_can_be_read_is_named_and_left(copy: ArchiveCopy) -> None:
+def test_check_reports_unreadable_copy_and_leaves_file(copy: ArchiveCopy) -> None:
     """Where the tool has it no more, there is nothing to put in its place."""
     Path(copy.path).write_bytes(b"\0" * 500)
     found = check_copy(copy)
@@ -82,7 +82,7 @@ def test_one_in_which_nothing_can_be_read_is_named_and_left(copy: ArchiveCopy) -
     assert Path(copy.path).read_bytes() == b"\0" * 500
 
 
-def test_what_another_program_packed_is_checked_too(copy: ArchiveCopy) -> None:
+def test_check_reports_truncated_copy_compressed_by_other_program(copy: ArchiveCopy) -> None:
     whole = gzip.compress(b"".join(LINES))
     Path(copy.path).write_bytes(whole)
     assert check_copy(copy).problems == ()

@@ -19,21 +19,23 @@ from cortext import paths
 from cortext.durability.trash_folder import Trash
 from cortext.errors import SessionLockedError
 from cortext.features.capture.capture import capture
-from cortext.features.doctor import check_machine
+from cortext.features.doctor import check_programs_and_disks
 from cortext.features.doctor.check_conversations import check_conversation
 from cortext.features.doctor.check_databases import check_database
-from cortext.features.doctor.check_leftovers import (
+from cortext.features.doctor.check_held_locks import check_locks, list_lock_files
+from cortext.features.doctor.check_temp_files_and_modes import (
     check_modes,
     check_temp_files,
     find_readable_by_others,
     find_temp_files,
 )
-from cortext.features.doctor.check_locks import check_locks, list_lock_files
 from cortext.features.doctor.checkup import run_checkup
 from cortext.features.doctor.problem import (
+    NOTE,
     Repair,
     Repaired,
     Trouble,
+    describe_kept,
     describe_trouble,
     reword_decode_error,
 )
@@ -82,7 +84,7 @@ def lock(tmp_path: Path) -> Path:
     return tmp_path / f"logs/.cortext/locks/{kept.id}.lock"
 
 
-def test_a_stopped_holder_is_named(lock: Path) -> None:
+def test_lock_check_names_stopped_process_that_holds_lock(lock: Path) -> None:
     """With its number and since when it runs; one that runs is nothing to tell."""
     folders = [str(lock.parents[2])]
     with held(lock) as process:
@@ -93,12 +95,12 @@ def test_a_stopped_holder_is_named(lock: Path) -> None:
             (problem,) = check_locks(list_lock_files(folders))
         finally:
             process.send_signal(signal.SIGCONT)
-    assert f"{lock} is held by process {process.pid} (" in problem.text
-    assert "which is stopped (it was started 20" in problem.text
+    assert f"{lock} is locked by process {process.pid} (" in problem.text
+    assert "which is stopped (started 20" in problem.text
     assert f"`kill -9 {process.pid}`" in problem.hint
 
 
-def test_a_dead_holder_holds_nothing(lock: Path) -> None:
+def test_lock_of_dead_process_is_free(lock: Path) -> None:
     """The lock file that it leaves is free: the next writer gets it."""
     with held(lock) as process:
         process.kill()
@@ -108,18 +110,18 @@ def test_a_dead_holder_holds_nothing(lock: Path) -> None:
     os.close(fd)
 
 
-def test_a_child_that_outlived_its_parent_is_told_of(lock: Path) -> None:
+def test_lock_check_names_child_that_holds_lock_of_ended_parent(lock: Path) -> None:
     """The system names the parent, which has ended; the child has the file open."""
     with held(lock, "child") as process:
         process.wait()
         (problem,) = check_locks(list_lock_files([str(lock.parents[2])]))
-        assert f"is held for process {process.pid}, which has ended" in problem.text
-        assert re.search(r"one that it started has it open: process \d+ \(", problem.text)
+        assert f"is locked: process {process.pid} has ended" in problem.text
+        assert re.search(r"a process that it started has it open: process \d+ \(", problem.text)
         with pytest.raises(SessionLockedError):
             LogStore(lock.parents[2], lock_wait=0).amend("001-debug-slow", title="x")
 
 
-def test_temp_files_go_to_the_trash(tmp_path: Path) -> None:
+def test_repair_moves_old_temp_files_to_trash(tmp_path: Path) -> None:
     """Those that are old, and only what looks like ours."""
     old, new = (tmp_path / f".a.{letter * 16}.tmp" for letter in "ab")
     for path in (old, new, tmp_path / "mine.tmp"):
@@ -127,7 +129,7 @@ def test_temp_files_go_to_the_trash(tmp_path: Path) -> None:
         os.utime(path, (0, 0))
     os.utime(new)
     found = check_temp_files(find_temp_files([str(tmp_path)]))
-    assert found.problems[0].text.endswith(f"1 temp file of processes that were killed: {old}")
+    assert found.problems[0].text.endswith(f"1 temp file of killed processes: {old}")
     assert found.mend is not None
     found.mend.do()
     assert sorted(path.name for path in tmp_path.iterdir()) == [new.name, "mine.tmp"]
@@ -136,7 +138,7 @@ def test_temp_files_go_to_the_trash(tmp_path: Path) -> None:
     assert found.mend.do() is None
 
 
-def test_temp_files_are_looked_for_wherever_we_write(
+def test_checkup_finds_temp_files_in_every_folder_cortext_writes_to(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also beside a conversation from another disk, among the notes of the archive, and where
@@ -153,10 +155,10 @@ def test_temp_files_are_looked_for_wherever_we_write(
         path.write_bytes(b"words")
         os.utime(path, (0, 0))
     (problem,) = [one for one in run_checkup().problems if "temp file" in one.text]
-    assert problem.text.startswith(f"{len(left)} temp files of processes that were killed")
+    assert problem.text.startswith(f"{len(left)} temp files of killed processes")
 
 
-def test_modes_are_closed_to_others(tmp_path: Path) -> None:
+def test_repair_closes_modes_open_to_other_users(tmp_path: Path) -> None:
     folder = tmp_path / "tokens"
     folder.mkdir(mode=0o755)
     for name, mode in (("open", 0o644), ("closed", 0o600)):
@@ -164,7 +166,7 @@ def test_modes_are_closed_to_others(tmp_path: Path) -> None:
         (folder / name).chmod(mode)
     folder.chmod(0o750)
     found = check_modes("keys", list(find_readable_by_others([str(folder)])))
-    assert found.problems[0].text.startswith("other users can read or change 2 places with keys: ")
+    assert found.problems[0].text.startswith("other users can read or change 2 paths with keys: ")
     assert found.mend is not None
     done = found.mend.do()
     assert done is not None
@@ -176,7 +178,7 @@ def test_modes_are_closed_to_others(tmp_path: Path) -> None:
     assert list(find_readable_by_others([str(folder)])) == []
 
 
-def test_a_damaged_database_is_removed_and_a_sound_one_is_not(tmp_path: Path) -> None:
+def test_repair_removes_damaged_database_and_check_accepts_sound_database(tmp_path: Path) -> None:
     path = tmp_path / "index.sqlite3"
     with sqlite3.connect(path) as db:
         db.execute("CREATE TABLE a (b)")
@@ -192,7 +194,7 @@ def test_a_damaged_database_is_removed_and_a_sound_one_is_not(tmp_path: Path) ->
     assert not path.exists()
 
 
-def test_another_program_of_our_name_is_named(
+def test_checkup_names_other_program_called_cortext_on_path(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A script that starts us is none, wherever it is."""
@@ -200,47 +202,57 @@ def test_another_program_of_our_name_is_named(
         (tmp_path / name).write_text(text, encoding="utf-8")
         (tmp_path / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    (problem,) = check_machine.check_program_names()
+    (problem,) = check_programs_and_disks.check_program_names()
     where = f"{tmp_path}/cortext"
-    assert problem.text == f"another program called `cortext` comes first on the PATH: {where}"
+    assert problem.text == f"another program named `cortext` comes first on the PATH: {where}"
 
 
-def test_a_home_that_cannot_be_written_is_a_problem(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_checkup_reports_unwritable_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Lists work without, so that nobody would know that nothing is archived."""
     home = tmp_path / "home"
     home.mkdir()
     monkeypatch.setenv("XDG_DATA_HOME", str(home / "data"))
     assert run_checkup().problems == []
-    monkeypatch.setattr(check_machine.os, "access", lambda path, mode: path != str(home))
+    monkeypatch.setattr(check_programs_and_disks.os, "access", lambda path, mode: path != str(home))
     (problem,) = run_checkup().problems
-    assert problem.text.startswith(f"{home} cannot be written to: nothing new is kept in {home}/")
+    assert problem.text.startswith(
+        f"{home} is not writable, so cortext cannot save anything new in {home}/"
+    )
     assert (problem.severity, problem.path) == ("problem", str(home))
 
 
-def test_what_cannot_be_mended_is_told_before_it_is_tried() -> None:
+def test_hint_says_whether_fix_repairs_problem() -> None:
     """Without `--fix` nothing was left as it is: nobody has tried."""
     torn_line = Trouble("not JSON", 2)
-    hints = [describe_trouble("a.jsonl", torn_line, mend).hint for mend in ("it goes", "")]
-    verbs = ("mends it", "leaves it as it is")
-    assert hints == [f"`cortext doctor --fix` {verb}" for verb in verbs]
+    repaired, damaged = (describe_trouble("a", torn_line, mend).hint for mend in ("it goes", ""))
+    assert repaired == "`cortext doctor --fix` repairs it"
+    assert damaged.startswith("`cortext doctor --fix` does not change it; look at the file")
+    note = describe_trouble("a", Trouble("fewer messages", None, NOTE, mends=False))
+    assert note.hint.startswith("you need not do anything; ")
 
 
-def test_a_network_disk_is_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_report_says_that_torn_file_has_only_the_cut_line() -> None:
+    assert describe_kept(["a.torn-2"]) == "; the cut line is kept in a.torn-2"
+    assert describe_kept(["a.corrupt", "b.corrupt"]) == "; original kept: a.corrupt, b.corrupt"
+    assert describe_kept([]) == ""
+
+
+def test_checkup_notes_network_disk_in_mount_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """By the table of mounts, in which a space is written as a number."""
     folder = tmp_path / "my share/work"
     table = f"/dev/a / ext4 rw 0 0\nserver:/x {tmp_path}/my\\040share nfs4 rw 0 0\n"
-    monkeypatch.setattr(check_machine, "read_mounts", table.encode)
-    (problem,) = check_machine.check_network_disks(
+    monkeypatch.setattr(check_programs_and_disks, "read_mounts", table.encode)
+    (problem,) = check_programs_and_disks.check_network_disks(
         [str(folder), str(folder / "b"), str(tmp_path / "near")]
     )
     assert problem.text.startswith(f"{folder} is on a network disk (nfs4, at {tmp_path}/my share)")
-    assert "locks may not hold there" in problem.text
+    assert "file locks may not work there" in problem.text
     assert problem.severity == "note"
 
 
-def test_doctor_looks_at_the_disks_of_all_conversations(
+def test_checkup_notes_network_disks_of_programs_and_archive(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also of the archive, which is another folder."""
@@ -248,34 +260,38 @@ def test_doctor_looks_at_the_disks_of_all_conversations(
     remember_program(str(tmp_path / "share/logs"))
     Kept("log", tmp_path / "share/logs").make()
     table = f"s:/x {tmp_path}/share nfs4 rw 0 0\ns:/y {tmp_path}/data cifs rw 0 0\n"
-    monkeypatch.setattr(check_machine, "read_mounts", table.encode)
+    monkeypatch.setattr(check_programs_and_disks, "read_mounts", table.encode)
     told = [one.text for one in run_checkup().problems if "network disk" in one.text]
     assert sorted(re.findall(r"\((\w+), at", text)[0] for text in told) == ["cifs", "nfs4"]
 
 
-def test_a_network_disk_is_known_by_its_file_system(
+def test_checkup_recognizes_network_disk_by_statfs_type(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As `statfs` tells, also where no table of mounts does."""
-    monkeypatch.setattr(check_machine, "read_mounts", lambda: b"")
+    monkeypatch.setattr(check_programs_and_disks, "read_mounts", lambda: b"")
     monkeypatch.setattr(
-        check_machine, "filesystem_type", lambda folder: 0x6969 if "share" in folder else 0xEF53
+        check_programs_and_disks,
+        "filesystem_type",
+        lambda folder: 0x6969 if "share" in folder else 0xEF53,
     )
-    (problem,) = check_machine.check_network_disks(
+    (problem,) = check_programs_and_disks.check_network_disks(
         [str(tmp_path / "near"), str(tmp_path / "share")]
     )
     assert problem.text.startswith(f"{tmp_path}/share is on a network disk (nfs, at ")
 
 
-def test_the_type_of_a_file_system_is_what_the_system_says(tmp_path: Path) -> None:
+def test_filesystem_type_agrees_with_stat_command(tmp_path: Path) -> None:
     """Also of a folder that is not there yet."""
     said = subprocess.run(
         ["stat", "-f", "-c", "%t", tmp_path], check=True, capture_output=True, text=True
     )
-    assert check_machine.filesystem_type(str(tmp_path / "a/b")) == int(said.stdout, 16) > 0
+    assert (
+        check_programs_and_disks.filesystem_type(str(tmp_path / "a/b")) == int(said.stdout, 16) > 0
+    )
 
 
-def test_locks_of_no_session_are_looked_at_too(tmp_path: Path) -> None:
+def test_checkup_names_stopped_process_that_holds_archive_lock(tmp_path: Path) -> None:
     """As the archive's, which a sync holds that was stopped."""
     lock = Path(paths.archive(), ".lock")
     lock.parent.mkdir(parents=True)
@@ -288,21 +304,23 @@ def test_locks_of_no_session_are_looked_at_too(tmp_path: Path) -> None:
             process.send_signal(signal.SIGCONT)
 
 
-def test_programs_logs_are_looked_at(tmp_path: Path) -> None:
+def test_checkup_reports_torn_logs_of_programs(tmp_path: Path) -> None:
     """In the folder of programs all, in one that somebody named what looks like one."""
     named = tmp_path / "named"
     for folder in (Path(paths.program_sessions()), named):
         torn(Kept("log", folder).make())
     (named / "other.jsonl").write_text("{no\n", encoding="utf-8")
     remember_program(str(named))
-    found = [one.path for one in run_checkup().problems if "the last line is torn" in one.text]
+    found = [
+        one.path for one in run_checkup().problems if "the last line is incomplete" in one.text
+    ]
     name = "001-debug-slow.jsonl"
     assert found == [f"{paths.program_sessions()}/{name}", f"{named}/{name}"]
     assert all(one.path != f"{named}/other.jsonl" for one in run_checkup().problems)
 
 
 @pytest.mark.parametrize("name", ["checkpoints", "state", "subagents"])
-def test_what_adapters_keep_beside_sessions_is_looked_at(name: str, tmp_path: Path) -> None:
+def test_checkup_repairs_adapter_files_beside_sessions(name: str, tmp_path: Path) -> None:
     """It is mended as sessions are, and counts as none; what else is in such a folder is left."""
     remember_program(str(tmp_path))
     kept = Kept("log", tmp_path / name).make()
@@ -319,7 +337,7 @@ def test_what_adapters_keep_beside_sessions_is_looked_at(name: str, tmp_path: Pa
     assert kept.ids() == ["m1", "m2", "m3", "m4", "m5", "m6"]
 
 
-def test_a_damaged_key_and_a_damaged_tombstone_are_named() -> None:
+def test_checkup_reports_damaged_redaction_key_and_tombstone() -> None:
     """Neither can be made anew."""
     key, deleted = Path(paths.redaction_key()), Path(paths.archive(), ".forgotten")
     deleted.parent.mkdir(parents=True)
@@ -329,29 +347,29 @@ def test_a_damaged_key_and_a_damaged_tombstone_are_named() -> None:
     deleted.chmod(0o600)
     found = {one.path: one for one in run_checkup().problems}
     assert "is damaged" in found[str(key)].text
-    assert "line 2: which session was deleted" in found[str(deleted)].text
+    assert "line 2: the id of a deleted session" in found[str(deleted)].text
     assert (found[str(key)].mend, found[str(deleted)].mend) == ("", "")
 
 
-def test_versions_are_read_and_not_asked_for(tmp_path: Path) -> None:
+def test_tool_version_is_read_from_package_or_folder(tmp_path: Path) -> None:
     """From the package around a program, or the folder that it is in."""
     package = tmp_path / "lib/gemini/bundle"
     package.mkdir(parents=True)
     (package.parent / "package.json").write_text(json.dumps({"version": "9.1.0"}), encoding="utf-8")
     (package / "gemini.js").touch()
-    assert check_machine.read_tool_version(str(package / "gemini.js")) == "9.1.0"
+    assert check_programs_and_disks.read_tool_version(str(package / "gemini.js")) == "9.1.0"
     versions = tmp_path / "versions"
     versions.mkdir()
     (versions / "2.1.300").touch()
     (tmp_path / "claude").symlink_to(versions / "2.1.300")
-    assert check_machine.read_tool_version(str(tmp_path / "claude")) == "2.1.300"
-    assert check_machine.read_tool_version(None) == ""
-    assert check_machine.is_tested("claude", "2.1.300")
-    assert not check_machine.is_tested("gemini", "9.1.0")
-    assert check_machine.is_tested("codex", "")
+    assert check_programs_and_disks.read_tool_version(str(tmp_path / "claude")) == "2.1.300"
+    assert check_programs_and_disks.read_tool_version(None) == ""
+    assert check_programs_and_disks.is_tested("claude", "2.1.300")
+    assert not check_programs_and_disks.is_tested("gemini", "9.1.0")
+    assert check_programs_and_disks.is_tested("codex", "")
 
 
-def test_what_is_sound_is_read_once(tmp_path: Path) -> None:
+def test_second_checkup_skips_unchanged_files_unless_deep(tmp_path: Path) -> None:
     """A second look reads what changed; a flipped bit changes no time, and `deep` finds it."""
     kept = Kept("log", Path(paths.spawn_sessions())).make(checksums=True)
     Kept("document", Path(paths.document_dir())).make()
@@ -369,7 +387,7 @@ def test_what_is_sound_is_read_once(tmp_path: Path) -> None:
     assert seen[-1][0] == seen[-1][1] > size
 
 
-def test_a_step_that_fails_stops_no_other() -> None:
+def test_failed_repair_does_not_stop_other_repairs() -> None:
     def fails() -> Repaired | None:
         raise PermissionError(13, "Permission denied")
 
@@ -387,7 +405,7 @@ def over_the_third(path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [Path.unlink, over_the_third])
-def test_lost_messages_are_taken_from_the_tool_again(
+def test_repair_takes_lost_messages_from_tool_transcript(
     damage: Callable[[Path], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of a conversation that was had in one, and whose transcript is still there."""
@@ -401,20 +419,23 @@ def test_lost_messages_are_taken_from_the_tool_again(
     assert found.mend is not None
     done = found.mend.do()
     assert done is not None
-    count, verb = (1, "was") if damage is over_the_third else (len(before), "were")
-    assert done.did.endswith(f"{count} {verb} taken from the tool again")
+    count, verb = (1, "message was") if damage is over_the_third else (len(before), "messages were")
+    assert done.did.endswith(f"{count} {verb} captured from the tool")
     after = [m.id for m in bench.workspace.store.read(place.name).session.messages]
     assert after == before
 
 
-def test_what_the_trash_cannot_list_is_named() -> None:
+def test_checkup_reports_trash_entry_with_unreadable_note() -> None:
     lost = Path(paths.trash(), "somebody")
     lost.mkdir(parents=True)
     (problem,) = [one for one in run_checkup().problems if one.path == str(lost)]
-    assert problem.text == f"{lost} is in the trash, and its note cannot be read: where was it?"
+    assert (
+        problem.text
+        == f"{lost} is in the trash, but the note with its original path cannot be read"
+    )
 
 
-def test_conversations_are_private_where_they_began(tmp_path: Path) -> None:
+def test_checkup_reports_readable_modes_only_for_local_conversations(tmp_path: Path) -> None:
     """What came by git is others' too, and has the modes that git gives."""
     workspace = Workspace.init(tmp_path / "work")
     document = Path(workspace.new("brainstorm", "caching").document)
@@ -422,10 +443,10 @@ def test_conversations_are_private_where_they_began(tmp_path: Path) -> None:
     lines = document.parent / ".session/messages.jsonl"
     lines.chmod(0o640)
     (problem,) = [one for one in run_checkup().problems if "other users" in one.text]
-    assert problem.text.endswith(f"1 place with conversations: {lines}")
+    assert problem.text.endswith(f"1 path with conversations: {lines}")
 
 
-def test_a_look_writes_nothing_but_what_it_remembers(tmp_path: Path) -> None:
+def test_checkup_writes_nothing_to_workspace(tmp_path: Path) -> None:
     """Not even a folder for locks, in a workspace that nobody wrote to here."""
     workspace = tmp_path / "work"
     kept = Kept("workspace", workspace).make()
@@ -440,18 +461,18 @@ def test_a_look_writes_nothing_but_what_it_remembers(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("said", "told"),
     [
-        ("Expected `str`, got `int` - at `$.id`", "its `id` is a number, and should be text"),
+        ("Expected `str`, got `int` - at `$.id`", "`id` is a number, but should be text"),
         (
             "Invalid enum value 'robot' - at `$.role`",
-            "its `role` is 'robot', which is none that we know",
+            "`role` has the unknown value 'robot'",
         ),
-        ("Object missing required field `role`", "it has no `role`"),
+        ("Object missing required field `role`", "the field `role` is missing"),
         (
             "not JSON: unterminated string at at character 3",
             "not JSON: unterminated string at character 3",
         ),
     ],
 )
-def test_a_decoder_is_put_in_plain_words(said: str, told: str) -> None:
+def test_decode_error_is_reworded_without_schema_terms(said: str, told: str) -> None:
     """What is wrong with a message, for who has never seen a schema."""
     assert reword_decode_error(said) == told

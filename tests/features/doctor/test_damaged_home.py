@@ -29,7 +29,7 @@ def normalised(text: str, home: Home) -> str:
     text = text.replace(str(home.root), "HOME")
     text = re.sub(r"its last \d+ bytes", "its last N bytes", text)
     text = re.sub(r"(?<=trash/)[0-9a-f-]{36}", "ID", text)
-    return re.sub(r"\d+ bytes (?=that can be read|were copied)", "N bytes ", text)
+    return re.sub(r"\d+ (?=readable bytes|bytes were copied)", "N ", text)
 
 
 def same_as_golden(name: str, text: str) -> None:
@@ -44,10 +44,10 @@ def told(home: Home) -> tuple[int, str]:
     done = cortext(home.workspace, "doctor", "--verbose")
     assert done.stderr == ""
     said = normalised(done.stdout, home)
-    return done.returncode, said[said.index("looked at ") :]
+    return done.returncode, said[said.index("checked ") :]
 
 
-def test_everything_is_named_and_mended(damaged_home: Home) -> None:
+def test_doctor_fix_repairs_every_kind_of_damage(damaged_home: Home) -> None:
     """The output is in `golden`. What was readable is there afterwards, a second `--fix`
     has nothing to do, and only what is of a later version is left."""
     before = damaged_home.readable()
@@ -60,50 +60,50 @@ def test_everything_is_named_and_mended(damaged_home: Home) -> None:
     same_as_golden("doctor_fix", normalised(done.stderr + done.stdout, damaged_home))
     code, said = told(damaged_home)
     assert code == 0
-    same_as_golden("doctor_after", re.sub(r"(?<=, )\d+ of them read.*", "N of them read", said))
+    same_as_golden("doctor_after", re.sub(r"(?<=: )\d+ read.*", "N read", said))
     after = damaged_home.readable()
     assert all(set(ids) <= set(after[name]) for name, ids in before.items())
     again = cortext(damaged_home.workspace, "doctor", "--fix", "--yes")
-    assert (again.returncode, "mended" in again.stdout, again.stderr) == (0, False, "")
+    assert (again.returncode, "repaired" in again.stdout, again.stderr) == (0, False, "")
     assert damaged_home.transcript(FETCHED).read_bytes() == transcript
 
 
 TABLE = [
-    ("archive/claude/projects/-x/1", "it is truncated", "bytes were copied from claude again"),
+    ("archive/claude/projects/-x/1", "is truncated", "bytes were copied from claude again"),
     (
         "archive/claude/projects/-x/9",
-        "it is truncated",
-        "bytes that can be read; claude has no more",
+        "is truncated",
+        "readable bytes; claude has no more",
     ),
-    ("catalog.sqlite3", "is damaged: file is not a database", "removed, and will be made anew"),
-    ("0123456789abcdef.tmp", "1 temp file of processes that were killed", "moved to the trash"),
-    ("tokens/phone", "other users can read or change 1 place", "now yours alone"),
-    ("090-debug-later.jsonl", "other users can read or change 1 place", "now yours alone"),
-    (".known/claude.json", "is not written to its end", "removed, and will be made anew"),
+    ("catalog.sqlite3", "is damaged: file is not a database", "removed; "),
+    ("0123456789abcdef.tmp", "1 temp file of killed processes", "moved to the trash"),
+    ("tokens/phone", "other users can read or change 1 path", "only you can access"),
+    ("090-debug-later.jsonl", "other users can read or change 1 path", "only you can access"),
+    (".known/claude.json", "is incomplete", "removed; "),
     (
         "data/cortext/workspaces",
-        "line 2: this is no folder, and 1 more",
-        "names folders alone again",
+        "line 2: this is not the path of a folder (and 1 more",
+        "contains only folders again",
     ),
-    ("sessions/index.json", "is damaged: it is no JSON object", "made anew, of 17 sessions"),
-    ("projects/-x/7777", "32 NUL bytes in what claude wrote", ""),
-    ("bin/aur", "another program called `aur` comes first on the PATH", ""),
-    ("090-debug-later", "has format version 9.0, and this cortext reads up to 1.0", ""),
+    ("sessions/index.json", "is damaged: not a JSON object", "built again from 17 sessions"),
+    ("projects/-x/7777", "the transcript of claude contains 32 NUL bytes", ""),
+    ("bin/aur", "another program named `aur` comes first on the PATH", ""),
+    ("090-debug-later", "has format version 9.0, but this cortext reads only up to 1.0", ""),
 ]
 """What is damaged beside the sessions: its path, what is said, and what is done: "" for nothing."""
 
 
-def test_the_table_of_what_else_is_damaged(damaged_home: Home) -> None:
+def test_doctor_names_each_damaged_file_and_its_repair(damaged_home: Home) -> None:
     """Each is said, and done, in a line that names it."""
     said = cortext(damaged_home.workspace, "doctor").stdout.split("\n")
     done = cortext(damaged_home.workspace, "doctor", "--fix", "--yes").stdout.split("\n")
     for path, says, does in TABLE:
         assert [line for line in said if path in line and says in line], path
-        mended = [line for line in done if line.startswith("mended: ") and path in line]
+        mended = [line for line in done if line.startswith("repaired: ") and path in line]
         assert any(does in line for line in mended) if does else not mended or "later" in path, path
 
 
-def test_a_truncated_copy_has_what_the_tool_still_has(damaged_home: Home) -> None:
+def test_repaired_copy_has_lines_that_tool_or_archive_still_has(damaged_home: Home) -> None:
     """And of one whose transcript is gone, every whole line."""
     cortext(damaged_home.workspace, "doctor", "--fix", "--yes")
     held = {id: gzip.decompress(damaged_home.copy(id).read_bytes()) for id in (FETCHED, GONE)}
@@ -112,13 +112,13 @@ def test_a_truncated_copy_has_what_the_tool_still_has(damaged_home: Home) -> Non
     assert held[GONE] == held[FETCHED].replace(FETCHED.encode(), GONE.encode())[: len(held[GONE])]
 
 
-def test_nothing_is_done_unasked(damaged_home: Home) -> None:
+def test_doctor_fix_without_yes_prints_plan_and_changes_nothing(damaged_home: Home) -> None:
     """Without a terminal and without `--yes`: the plan, a hint, exit code 2."""
     files = {path: path.read_bytes() for path in damaged_home.workspace.rglob("*.json*")}
     done = cortext(damaged_home.workspace, "doctor", "--fix")
     assert done.returncode == 2
     assert done.stderr.startswith(
-        "what will be done; the original of every conversation is kept:\n1. "
+        "Planned repairs (the original of every conversation is kept):\n1. "
     )
     assert "hint: `cortext doctor --fix --yes`" in done.stderr
     asked = json.loads(cortext(damaged_home.workspace, "doctor", "--fix", "--json").stdout)
@@ -126,7 +126,7 @@ def test_nothing_is_done_unasked(damaged_home: Home) -> None:
     assert files == {path: path.read_bytes() for path in damaged_home.workspace.rglob("*.json*")}
 
 
-def test_programs_get_all_of_it(damaged_home: Home) -> None:
+def test_doctor_json_lists_problems_and_repairs(damaged_home: Home) -> None:
     """As JSON: each problem with its file and line, then what was done, and how it is then."""
     found = json.loads(cortext(damaged_home.workspace, "doctor", "--json").stdout)
     torn = [one for one in found["problems"] if "003-debug-torn.jsonl" in one["path"]]

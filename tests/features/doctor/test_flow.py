@@ -10,7 +10,7 @@ from cortext.features.doctor.repair import run_repairs
 from tests.features.doctor.damage import Kept
 from tests.flow_counter import executed_modules
 
-MOST_MODULES = 52
+MOST_MODULES = 54
 SALVAGE = "features/doctor/salvage/"
 TORN = b'{"type":"turn","role":"user","content":"cut o'
 
@@ -24,7 +24,7 @@ def test_repair_of_torn_tail_skips_salvage_engine(kind: str, tmp_path: Path) -> 
     modules = executed_modules("doctor", "--fix", "--yes", home=tmp_path)
     assert kept.lines.read_bytes() == sound
     salvage = [name for name in modules if name.startswith(SALVAGE)]
-    assert salvage == [f"{SALVAGE}line_records.py", f"{SALVAGE}missing_results.py"]
+    assert salvage == [f"{SALVAGE}missing_results.py", f"{SALVAGE}salvaged_lines_result.py"]
     assert len(modules) <= MOST_MODULES, modules
 
 

@@ -45,7 +45,7 @@ def _mended() -> list[str]:
     return [mended.did for mended in run_repairs(run_checkup().mends).mended]
 
 
-def test_of_setup_in_the_folders_of_a_tool(leftover_home: Path) -> None:
+def test_repair_removes_temp_files_of_setup_but_not_of_other_programs(leftover_home: Path) -> None:
     """What is named after a file of ours goes to the trash; what is another program's stays."""
     settings = leftover_home / ".claude/settings.json"
     settings.parent.mkdir()
@@ -63,7 +63,7 @@ def test_of_setup_in_the_folders_of_a_tool(leftover_home: Path) -> None:
 
 
 @pytest.mark.parametrize("overwrite", [False, True])
-def test_of_an_export(
+def test_repair_removes_temp_file_of_killed_export(
     overwrite: bool, leftover_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is begun where doctor looks, so that nothing stays in a folder of the person."""
@@ -88,7 +88,7 @@ def test_of_an_export(
     assert _temps(leftover_home) == []
 
 
-def test_an_export_to_another_disk_clears_up_itself(
+def test_export_to_another_disk_removes_its_old_temp_files(
     leftover_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """There it is begun beside the file; what an earlier one left of the same file goes."""
@@ -104,7 +104,7 @@ def test_an_export_to_another_disk_clears_up_itself(
     assert sorted(_temps(leftover_home)) == sorted([young, other])
 
 
-def test_an_export_to_a_place_that_no_file_can_be_moved_to(
+def test_export_writes_beside_target_when_rename_crosses_disks(
     leftover_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where the system says only then that it is another disk, it is written beside after all."""
@@ -122,7 +122,7 @@ def test_an_export_to_a_place_that_no_file_can_be_moved_to(
     assert ((leftover_home / "it.md").read_bytes(), _temps(leftover_home)) == (b"words", [])
 
 
-def test_an_export_to_nowhere_is_one_sentence(leftover_home: Path) -> None:
+def test_export_to_missing_folder_fails_and_leaves_no_temp_file(leftover_home: Path) -> None:
     """A folder that is not there is named, and nothing is left."""
     with pytest.raises(SessionStorageError, match=r"could not write .*no such file"):
         write_export(str(leftover_home / "none/it.md"), b"words", overwrite=False)

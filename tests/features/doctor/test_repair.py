@@ -25,14 +25,18 @@ def named(case: tuple[Damage, str]) -> str:
 
 @pytest.mark.parametrize("kind", ["workspace", "log", "document"])
 @pytest.mark.parametrize("checksums", [False, True])
-def test_a_sound_session_has_nothing_wrong(kind: str, checksums: bool, tmp_path: Path) -> None:
+def test_check_reports_no_problem_in_intact_session(
+    kind: str, checksums: bool, tmp_path: Path
+) -> None:
     kept = Kept(kind, tmp_path).make(checksums=checksums and kind != "document")
     assert kept.check().problems == ()
     assert kept.ids() == ["m1", "m2", "m3", "m4", "m5", "m6"]
 
 
 @pytest.mark.parametrize("case", CASES, ids=named)
-def test_damage_is_named_and_mended(case: tuple[Damage, str], tmp_path: Path) -> None:
+def test_check_names_damage_and_repair_keeps_readable_messages(
+    case: tuple[Damage, str], tmp_path: Path
+) -> None:
     """By the table in `damage`: what is said, what is done, every message that can be read is there
     afterwards, the original is kept, and a second look finds nothing."""
     how, kind = case
@@ -63,7 +67,7 @@ def test_damage_is_named_and_mended(case: tuple[Damage, str], tmp_path: Path) ->
     assert found.mend.do() is None
 
 
-def test_a_torn_end_is_moved_and_nothing_else_changes(tmp_path: Path) -> None:
+def test_repair_of_torn_tail_moves_only_torn_bytes(tmp_path: Path) -> None:
     for kind in ("workspace", "log"):
         kept = Kept(kind, tmp_path / kind).make()
         before = kept.lines.read_bytes()
@@ -77,7 +81,7 @@ def test_a_torn_end_is_moved_and_nothing_else_changes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["workspace", "log", "document"])
-def test_a_file_of_a_later_version_is_named_and_left_alone(kind: str, tmp_path: Path) -> None:
+def test_check_notes_later_format_version_and_offers_no_repair(kind: str, tmp_path: Path) -> None:
     kept = Kept(kind, tmp_path).make()
     damage.from_the_future(kept)
     damage.torn(kept)
@@ -90,7 +94,9 @@ def test_a_file_of_a_later_version_is_named_and_left_alone(kind: str, tmp_path: 
 
 
 @pytest.mark.parametrize("kind", ["workspace", "log", "document"])
-def test_a_later_version_may_look_like_nothing_we_know(kind: str, tmp_path: Path) -> None:
+def test_check_offers_no_repair_for_unknown_head_of_later_version(
+    kind: str, tmp_path: Path
+) -> None:
     """It is not mended into one of ours."""
     kept = Kept(kind, tmp_path).make()
     head = b'{"type":"begin","version":"2.0","what":{"is":"new"}}\n'
@@ -101,7 +107,7 @@ def test_a_later_version_may_look_like_nothing_we_know(kind: str, tmp_path: Path
 
 
 @pytest.mark.parametrize("kind", ["workspace", "log"])
-def test_a_flipped_bit_is_found_by_its_line_and_message(kind: str, tmp_path: Path) -> None:
+def test_repair_restores_flipped_bit_by_checksum(kind: str, tmp_path: Path) -> None:
     """And is put right: the checksum says which bit it is."""
     kept = Kept(kind, tmp_path).make(checksums=True)
     before = kept.lines.read_bytes()
@@ -109,23 +115,23 @@ def test_a_flipped_bit_is_found_by_its_line_and_message(kind: str, tmp_path: Pat
     found = kept.check()
     line = kept.first + 3
     assert [(problem.line, problem.severity) for problem in found.problems] == [(line, "problem")]
-    assert "'m3' is flipped" in found.problems[0].text
+    assert "'m3' is wrong" in found.problems[0].text
     assert found.mend is not None
     found.mend.do()
     assert kept.lines.read_bytes() == before
 
 
-def test_more_than_a_bit_is_named_and_left_to_the_person(tmp_path: Path) -> None:
+def test_check_offers_no_repair_when_checksum_differs_by_several_bits(tmp_path: Path) -> None:
     kept = Kept("log", tmp_path).make(checksums=True)
     data = kept.lines.read_bytes().replace(b"it fetches twice", b"we must stop here")
     kept.lines.write_bytes(data)
     found = kept.check()
-    assert "message 'm3' is not what was written" in found.problems[0].text
+    assert "message 'm3' was changed or damaged" in found.problems[0].text
     assert (found.mend, found.problems[0].mend) == (None, "")
 
 
 @pytest.mark.parametrize("kind", ["workspace", "log", "document"])
-def test_a_head_is_made_of_the_messages(kind: str, tmp_path: Path) -> None:
+def test_repair_rebuilds_missing_head_from_messages(kind: str, tmp_path: Path) -> None:
     """It says when the conversation began, what it is about, and that it rests."""
     kept = Kept(kind, tmp_path).make()
     damage.no_head(kept)
@@ -140,7 +146,7 @@ def test_a_head_is_made_of_the_messages(kind: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["workspace", "log", "document"])
-def test_of_two_heads_the_newest_counts(kind: str, tmp_path: Path) -> None:
+def test_repair_of_two_heads_keeps_newest_head(kind: str, tmp_path: Path) -> None:
     kept = Kept(kind, tmp_path).make()
     damage.two_heads(kept)
     found = kept.check()
@@ -149,7 +155,7 @@ def test_of_two_heads_the_newest_counts(kind: str, tmp_path: Path) -> None:
     assert kept.open().load(kept.id).title == "Slow pages, again"
 
 
-def test_a_head_that_breaks_off_keeps_what_it_says(tmp_path: Path) -> None:
+def test_repair_of_truncated_head_keeps_its_readable_fields(tmp_path: Path) -> None:
     kept = Kept("log", tmp_path).make()
     damage.first_line(kept)
     found = kept.check()
@@ -161,13 +167,13 @@ def test_a_head_that_breaks_off_keeps_what_it_says(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["workspace", "log", "document"])
-def test_a_call_is_paired_with_a_stub(kind: str, tmp_path: Path) -> None:
+def test_repair_adds_one_stub_result_to_unanswered_tool_call(kind: str, tmp_path: Path) -> None:
     """Once: a second plan has nothing to add."""
     kept = Kept(kind, tmp_path).make()
     damage.open_call(kept)
     found = kept.check()
     assert found.mend is not None
-    assert "a tool call at the end (shell) never got a result" in found.problems[0].text
+    assert "a tool call at the end (shell) has no result" in found.problems[0].text
     found.mend.do()
     found.mend.do()
     last = kept.open().load(kept.id).messages[-1]
@@ -176,7 +182,7 @@ def test_a_call_is_paired_with_a_stub(kind: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["workspace", "log", "document"])
-def test_a_call_that_waits_for_approval_is_left_open(kind: str, tmp_path: Path) -> None:
+def test_repair_leaves_tool_call_that_waits_for_approval(kind: str, tmp_path: Path) -> None:
     """However long it waits, and also where something else is mended: the run that is approved
     brings the result itself. When it waits no longer, a call without one is told of."""
     kept = Kept(kind, tmp_path).make()
@@ -194,17 +200,17 @@ def test_a_call_that_waits_for_approval_is_left_open(kind: str, tmp_path: Path) 
     assert (session.messages[-1].id, session.pending is not None) == ("m7", True)
     session.pending = None
     kept.open().save(session)
-    assert "never got a result" in kept.check().problems[0].text
+    assert "has no result" in kept.check().problems[0].text
 
 
-def test_a_call_of_now_may_still_be_answered(tmp_path: Path) -> None:
+def test_check_accepts_recent_tool_call_without_result(tmp_path: Path) -> None:
     kept = Kept("log", tmp_path).make()
     call = {"id": "c1", "name": "shell", "arguments": {}}
     kept.open().append(kept.id, SessionMessage("assistant", "", tool_calls=[call]))
     assert kept.check().problems == ()
 
 
-def test_a_document_has_what_only_its_backup_has(tmp_path: Path) -> None:
+def test_repair_restores_document_from_its_backup(tmp_path: Path) -> None:
     kept = Kept("document", tmp_path).make()
     kept.head.write_bytes(b"\0" * 4096)
     found = kept.check()
@@ -213,7 +219,7 @@ def test_a_document_has_what_only_its_backup_has(tmp_path: Path) -> None:
     assert kept.ids() == ["m1", "m2"]
 
 
-def test_what_is_no_session_is_left_alone(tmp_path: Path) -> None:
+def test_check_offers_no_repair_for_foreign_file(tmp_path: Path) -> None:
     kept = Kept("document", tmp_path)
     kept.head.write_bytes(b"\x00\x01 this is something else")
     found = kept.check()
@@ -221,7 +227,7 @@ def test_what_is_no_session_is_left_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["workspace", "log", "document"])
-def test_what_others_append_meanwhile_is_there(kind: str, tmp_path: Path) -> None:
+def test_repair_keeps_messages_appended_concurrently(kind: str, tmp_path: Path) -> None:
     """Mending takes the lock that writers take, and they notice the new file."""
     kept = Kept(kind, tmp_path).make()
     store = kept.open()
@@ -252,7 +258,7 @@ def test_what_others_append_meanwhile_is_there(kind: str, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("kind", ["workspace", "log", "document"])
-def test_a_full_disk_changes_nothing(
+def test_repair_changes_nothing_on_full_disk(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept = Kept(kind, tmp_path).make()

@@ -28,7 +28,7 @@ LINES = ("workspace", "log")
         damage.utf16_and_more,
     ],
 )
-def test_messages_written_in_another_way_are_all_read(
+def test_repair_reads_messages_in_other_layouts_and_encodings(
     how: Damage, kind: str, tmp_path: Path
 ) -> None:
     """Over many lines, in a list, several on one line, in UTF-16."""
@@ -40,11 +40,11 @@ def test_messages_written_in_another_way_are_all_read(
 
 
 @pytest.mark.parametrize("kind", ALL)
-def test_latin_1_is_read_as_such(kind: str, tmp_path: Path) -> None:
+def test_repair_decodes_latin_1_messages(kind: str, tmp_path: Path) -> None:
     """Its letters stay, where a character that is cut could not."""
     kept = Kept(kind, tmp_path).make()
     damage.latin1(kept)
-    assert "this is Latin-1, not UTF-8" in kept.check().problems[0].text
+    assert "the text is Latin-1, not UTF-8" in kept.check().problems[0].text
     mended(kept)
     assert texts(kept)[1:3] == ["let me look é", "it fetches déjà"]
 
@@ -59,7 +59,7 @@ def test_latin_1_is_read_as_such(kind: str, tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("kind", ALL)
-def test_a_message_of_another_role_is_kept(
+def test_repair_keeps_message_with_unknown_role(
     role: str, known: str, name: str | None, kind: str, tmp_path: Path
 ) -> None:
     """In its place, as of whom it is meant to be or else under the name of its role."""
@@ -68,7 +68,7 @@ def test_a_message_of_another_role_is_kept(
         backup.unlink()
     data = kept.lines.read_bytes()
     kept.lines.write_bytes(data.replace(b'"role":"user"', f'"role":"{role}"'.encode(), 1))
-    assert f"its `role` is {role!r}, which is none that we know" in kept.check().problems[0].text
+    assert f"`role` has the unknown value {role!r}" in kept.check().problems[0].text
     mended(kept)
     assert texts(kept) == list(TEXTS)
     first = kept.open().load(kept.id).messages[0]
@@ -78,7 +78,9 @@ def test_a_message_of_another_role_is_kept(
 
 @pytest.mark.parametrize("data", [b"\x89PNG\r\n\x1a\n" * 9, b"dear diary\nno json\n", b"[1, 2]\n"])
 @pytest.mark.parametrize("kind", ALL)
-def test_what_nobody_can_read_stays(data: bytes, kind: str, tmp_path: Path) -> None:
+def test_check_offers_no_repair_for_unreadable_content(
+    data: bytes, kind: str, tmp_path: Path
+) -> None:
     """It is named, no plan speaks of it, and what is there is not replaced by nothing."""
     kept = Kept(kind, tmp_path).make()
     for backup in tmp_path.rglob("*.backup"):
@@ -91,7 +93,7 @@ def test_what_nobody_can_read_stays(data: bytes, kind: str, tmp_path: Path) -> N
     assert kept.lines.read_bytes() == head + data
 
 
-def test_a_damaged_head_beside_unreadable_messages_is_mended_alone(tmp_path: Path) -> None:
+def test_repair_of_head_leaves_unreadable_messages_unchanged(tmp_path: Path) -> None:
     kept = Kept("workspace", tmp_path).make()
     kept.lines.write_bytes(b"dear diary\n")
     damage.one_field(kept)
@@ -100,18 +102,18 @@ def test_a_damaged_head_beside_unreadable_messages_is_mended_alone(tmp_path: Pat
     assert kept.open().read(kept.id).session.title == "Slow pages"
 
 
-def test_a_file_that_was_emptied_is_a_loss(tmp_path: Path) -> None:
+def test_repair_reports_messages_lost_in_emptied_file_once(tmp_path: Path) -> None:
     """Its head knew better, and says so once: then the conversation is empty."""
     kept = Kept("workspace", tmp_path).make()
     damage.nothing_in_it(kept)
     (problem,) = kept.check().problems
-    assert problem.text.endswith(": no message is in it, and its head knew of 2 messages")
-    assert mended(kept).did.endswith("its head knew of 2 messages, which were found nowhere else")
+    assert problem.text.endswith(": the file has no messages, but the head counts 2 messages")
+    assert mended(kept).did.endswith("the head counted 2 messages; no copy was found")
     assert kept.check().problems == ()
 
 
 @pytest.mark.parametrize("kind", ALL)
-def test_what_was_set_aside_fills_an_empty_file(kind: str, tmp_path: Path) -> None:
+def test_repair_fills_empty_file_from_corrupt_copy(kind: str, tmp_path: Path) -> None:
     """As when a mending of before left nothing in its place."""
     kept = Kept(kind, tmp_path).make()
     kept.lines.rename(f"{kept.lines}.corrupt")
@@ -123,24 +125,26 @@ def test_what_was_set_aside_fills_an_empty_file(kind: str, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("kind", ["log", "document"])
-def test_an_empty_file_without_a_backup_is_named_and_left(kind: str, tmp_path: Path) -> None:
+def test_check_reports_empty_file_without_backup_and_offers_no_repair(
+    kind: str, tmp_path: Path
+) -> None:
     """A log as a document: nothing can be made of nothing."""
     kept = Kept(kind, tmp_path)
     tmp_path.joinpath(kept.head.name).write_bytes(b"")
     found = kept.check()
     assert found.mend is None
     assert [problem.text for problem in found.problems] == [
-        f"{kept.head}: it is empty: what it held is not here"
+        f"{kept.head}: the file is empty; no copy was found"
     ]
 
 
-def test_fewer_messages_than_the_head_knew_of_are_told_and_no_fault(tmp_path: Path) -> None:
+def test_check_notes_fewer_messages_than_head_counts(tmp_path: Path) -> None:
     """A person may have taken them out."""
     kept = Kept("workspace", tmp_path).make()
     kept.lines.write_bytes(kept.lines.read_bytes().split(b"\n")[0] + b"\n")
     found = kept.check()
     assert (found.mend, [problem.severity for problem in found.problems]) == (None, [NOTE])
-    assert "it has 1 message, and its head knew of 2" in found.problems[0].text
+    assert "the file has 1 message, but the head counts 2" in found.problems[0].text
 
 
 def full_head(kept: Kept) -> Session:
@@ -159,7 +163,7 @@ def head_of(session: Session) -> dict[str, object]:
 
 @pytest.mark.parametrize("kind", ALL)
 @pytest.mark.parametrize("how", [damage.no_beginning, damage.one_field, damage.conflict])
-def test_every_field_of_a_head_stays_that_can_be_read(
+def test_repair_keeps_every_readable_field_of_damaged_head(
     how: Damage, kind: str, tmp_path: Path
 ) -> None:
     kept = Kept(kind, tmp_path).make()
@@ -175,7 +179,7 @@ def test_every_field_of_a_head_stays_that_can_be_read(
 
 
 @pytest.mark.parametrize("kind", ALL)
-def test_a_head_of_which_a_part_is_gone_keeps_the_rest(kind: str, tmp_path: Path) -> None:
+def test_repair_keeps_head_fields_around_corrupt_value(kind: str, tmp_path: Path) -> None:
     """A hole in the middle of it, with a value that is no JSON at each side."""
     kept = Kept(kind, tmp_path).make()
     full_head(kept)
@@ -193,11 +197,11 @@ def test_a_head_of_which_a_part_is_gone_keeps_the_rest(kind: str, tmp_path: Path
 
 
 @pytest.mark.parametrize("kind", ALL)
-def test_both_sides_of_a_conflict_are_kept(kind: str, tmp_path: Path) -> None:
+def test_repair_keeps_messages_of_both_sides_of_git_conflict(kind: str, tmp_path: Path) -> None:
     """Ours is the head, the messages are of both, and the original is set aside."""
     kept = Kept(kind, tmp_path).make()
     damage.conflict(kept)
-    assert any("git left conflict markers" in one.text for one in kept.check().problems)
+    assert any("git conflict markers" in one.text for one in kept.check().problems)
     mended(kept)
     session = kept.open().load(kept.id)
     assert session.title == "Slow pages"
@@ -205,7 +209,7 @@ def test_both_sides_of_a_conflict_are_kept(kind: str, tmp_path: Path) -> None:
     assert any(b"Slow pages of theirs" in data for data in kept.kept())
 
 
-def test_a_message_without_a_time_has_that_of_the_one_before(tmp_path: Path) -> None:
+def test_repair_dates_message_without_time_like_previous_message(tmp_path: Path) -> None:
     kept = Kept("workspace", tmp_path).make()
     with kept.lines.open("ab") as file:
         file.write(b'{"role":"user","content":"by hand"}\n')
@@ -214,12 +218,12 @@ def test_a_message_without_a_time_has_that_of_the_one_before(tmp_path: Path) -> 
     assert (last.content, last.timestamp) == ("by hand", damage.messages()[-1].timestamp)
 
 
-def test_the_plan_says_how_many_lines_cannot_be_read(tmp_path: Path) -> None:
+def test_repair_plan_counts_unreadable_lines(tmp_path: Path) -> None:
     kept = Kept("workspace", tmp_path).make()
     damage.change_lines(kept, lambda lines: [lines[0], b"{no", b"json", *lines[1:]])
     mend = kept.check().mend
     assert mend is not None
     assert mend.sentence.endswith(
-        "with the 6 messages that can be read; 2 lines cannot, and will stay in what is set aside"
+        "with the 6 messages that can be read; the original with 2 unreadable lines is set aside"
     )
     assert mended(kept).did.endswith("with 6 messages; 2 lines could not be read")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cortext.features.secrets.redact_value import redaction_key
+from cortext.features.secrets.redactor import redaction_key
 from tests.features.doctor import damage
 from tests.features.doctor.damage import TEXTS, Kept
 from tests.features.doctor.repaired_session import mended, texts
@@ -40,16 +40,16 @@ def said(kept: Kept) -> list[str]:
 
 
 @pytest.mark.parametrize("how", [damage.no_messages, damage.nothing_in_it])
-def test_all_messages_come_back(how: damage.Damage, kept: Kept) -> None:
+def test_repair_restores_all_messages_of_lost_file_from_git(how: damage.Damage, kept: Kept) -> None:
     """A file that is gone or empty: git has all of it, and a second look finds nothing."""
     how(kept)
-    assert "git has 6 messages of it that cannot be read here" in said(kept)
+    assert "git has 6 messages that cannot be read in the file" in said(kept)
     assert mended(kept).did.endswith("with 6 messages, 6 of them from git")
     assert texts(kept) == list(TEXTS)
     assert not kept.check().problems
 
 
-def test_an_empty_file_that_was_committed_hides_nothing(kept: Kept) -> None:
+def test_repair_skips_commit_with_empty_message_file(kept: Kept) -> None:
     """The newest commit with messages counts."""
     damage.nothing_in_it(kept)
     commit(kept.root)
@@ -57,7 +57,7 @@ def test_an_empty_file_that_was_committed_hides_nothing(kept: Kept) -> None:
     assert texts(kept) == list(TEXTS)
 
 
-def test_a_file_of_something_else_is_written_anew_and_kept(kept: Kept) -> None:
+def test_repair_replaces_foreign_content_from_git_and_keeps_original(kept: Kept) -> None:
     """Without git it would stay as it is, since nothing of it can be read."""
     kept.lines.write_bytes(b"what is this\n")
     mended(kept)
@@ -66,7 +66,7 @@ def test_a_file_of_something_else_is_written_anew_and_kept(kept: Kept) -> None:
 
 
 @pytest.mark.parametrize("how", [damage.nul_over, damage.first_line])
-def test_a_line_comes_back_where_it_was(how: damage.Damage, kept: Kept) -> None:
+def test_repair_restores_damaged_line_from_git_in_its_place(how: damage.Damage, kept: Kept) -> None:
     """With what was said since, and before it what could be read."""
     damage.open_call(kept)
     how(kept)
@@ -74,27 +74,27 @@ def test_a_line_comes_back_where_it_was(how: damage.Damage, kept: Kept) -> None:
     assert kept.ids()[:7] == ["m1", "m2", "m3", "m4", "m5", "m6", "m7"]
 
 
-def test_what_a_person_took_out_stays_out(kept: Kept) -> None:
+def test_repair_does_not_restore_messages_that_user_removed(kept: Kept) -> None:
     """One line is damaged, and two messages are missing: nobody knows which of them it was."""
     damage.change_lines(kept, lambda lines: [lines[0], b"#", *lines[3:]])
     mended(kept)
     assert kept.ids() == ["m1", "m4", "m5", "m6"]
 
 
-def test_a_head_that_is_gone_is_the_one_of_git(kept: Kept) -> None:
+def test_repair_restores_missing_head_from_git(kept: Kept) -> None:
     """What no message tells: its title and its tags."""
     value = json.loads(kept.head.read_bytes())
     kept.head.write_text(json.dumps({**value, "tags": ["urgent"]}), encoding="utf-8")
     commit(kept.root)
     kept.head.unlink()
-    assert "the head that git has is taken" in "".join(said(kept))
+    assert "the head from the last readable git commit is used" in "".join(said(kept))
     mended(kept)
     session = kept.open().load(kept.id)
     assert (session.title, session.tags) == ("Slow pages", ["urgent"])
     assert texts(kept) == list(TEXTS)
 
 
-def test_what_was_redacted_since_stays_masked(kept: Kept) -> None:
+def test_repair_from_git_redacts_restored_secrets(kept: Kept) -> None:
     """Git's history has it, and nobody who redacts wants to see it again."""
     data = kept.lines.read_bytes()
     kept.lines.write_bytes(data.replace(b"it fetches twice", f"use {TOKEN}".encode()))

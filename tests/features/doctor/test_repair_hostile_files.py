@@ -59,7 +59,7 @@ def two_marks(kept: Kept) -> None:
     [(no_beginning, pretty), (garbage_in_head, on_one_line), (nul_over_end_of_head,)],
     ids=lambda chain: "+".join(how.__name__ for how in chain),
 )
-def test_a_damaged_head_costs_no_message(
+def test_repair_of_damaged_head_keeps_every_message(
     chain: tuple[Callable[[Kept], None], ...], tmp_path: Path
 ) -> None:
     """Messages that are not on lines alone stay, and say nothing of the session."""
@@ -76,16 +76,16 @@ def test_a_damaged_head_costs_no_message(
     assert head["title"] == "Slow pages"
 
 
-def test_nothing_is_written_with_fewer_messages() -> None:
+def test_repair_is_refused_when_readable_message_would_be_lost() -> None:
     """Whatever a rescue gives: what can be read now has to be in it."""
     ensure_nothing_lost("x", messages, messages())
-    with pytest.raises(SessionStorageError, match="1 message that can be read would not be in it"):
+    with pytest.raises(SessionStorageError, match="would lose 1 message that can be read"):
         ensure_nothing_lost("x", messages, messages()[1:])
 
 
 @pytest.mark.parametrize("kind", ["workspace", "log"])
 @pytest.mark.parametrize("how", [crlf, two_marks])
-def test_line_ends_and_marks_keep_checksums(
+def test_repair_fixes_flipped_bit_in_file_with_crlf_or_byte_order_marks(
     how: Callable[[Kept], None], kind: str, tmp_path: Path
 ) -> None:
     """A flipped bit is found and put right in them, and one mending is enough."""
@@ -93,7 +93,7 @@ def test_line_ends_and_marks_keep_checksums(
     kept.lines.write_bytes(kept.lines.read_bytes().replace(b"fetches twice", b"fetcher twice"))
     how(kept)
     found = kept.check()
-    assert any("one bit of message 'm3' is flipped" in one.text for one in found.problems)
+    assert any("one bit of message 'm3' is wrong" in one.text for one in found.problems)
     assert found.mend is not None
     found.mend.do()
     assert kept.check().problems == ()
@@ -113,7 +113,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize("kind", ["workspace", "log", "document"])
 @pytest.mark.parametrize("line", HOSTILE.values(), ids=HOSTILE)
-def test_odd_content_ends_no_look(line: bytes, kind: str, tmp_path: Path) -> None:
+def test_check_and_repair_survive_hostile_content(line: bytes, kind: str, tmp_path: Path) -> None:
     """In the middle of a file, and as its head: all else of it is there when it is mended."""
     for at in (0, 3):
         kept = Kept(kind, tmp_path / str(at)).make()
@@ -125,7 +125,7 @@ def test_odd_content_ends_no_look(line: bytes, kind: str, tmp_path: Path) -> Non
             assert set(kept.ids()) >= set(ALL)
 
 
-def test_a_file_that_nobody_thought_of_hides_no_other(
+def test_checkup_continues_when_check_of_one_file_crashes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What fails on one is said of that one."""
@@ -145,11 +145,11 @@ def test_a_file_that_nobody_thought_of_hides_no_other(
 
     monkeypatch.setattr(checkup, "list_conversation_items", breaking)
     found = {one.path: one.text for one in run_checkup().problems}
-    assert found[str(first.lines)].endswith("cannot be looked at: ZeroDivisionError: no such luck")
-    assert "the last line is torn" in found[str(second.lines)]
+    assert found[str(first.lines)].endswith(": ZeroDivisionError: no such luck")
+    assert "the last line is incomplete" in found[str(second.lines)]
 
 
-def test_a_step_that_nobody_thought_of_stops_no_other() -> None:
+def test_repairs_continue_when_one_repair_crashes() -> None:
     """It is told, with what it was to do."""
 
     def fail() -> Repaired | None:
@@ -157,12 +157,12 @@ def test_a_step_that_nobody_thought_of_stops_no_other() -> None:
 
     done = run_repairs([Repair("one", fail), Repair("two", lambda: Repaired("did", []))])
     assert [(one.step, one.why) for one in done.failed] == [
-        ("one", "it cannot be done: ZeroDivisionError: no such luck")
+        ("one", "the repair failed: ZeroDivisionError: no such luck")
     ]
     assert [one.did for one in done.mended] == ["did"]
 
 
-def test_what_is_in_the_place_of_something_else_is_named(tmp_path: Path) -> None:
+def test_checkup_names_files_folders_and_links_in_wrong_place(tmp_path: Path) -> None:
     """A file where a folder belongs, a folder where a file does, and a link that leads nowhere."""
     remember_workspace(str(tmp_path / "w"))
     (tmp_path / "w/.workspace").mkdir(parents=True)
@@ -180,17 +180,19 @@ def test_what_is_in_the_place_of_something_else_is_named(tmp_path: Path) -> None
     said = dict[str, str]()
     for one in run_checkup().problems:
         said[one.path] = f"{said.get(one.path, '')}{one.text}; {one.hint}\n"
-    assert "it is no folder" in said[f"{day}/001-debug/.session"]
+    assert "it is not a folder" in said[f"{day}/001-debug/.session"]
     inner = f"{day}/002-debug/.session/messages.jsonl"
     assert f"{inner} cannot be read" in said[inner]
-    assert "something else is in its place" in said[inner]
-    assert "leads nowhere" in said[str(tmp_path / "logs/a.jsonl")]
-    assert "is no file" in said[paths.redaction_key()]
+    assert "something else is at this path" in said[inner]
+    assert "does not exist" in said[str(tmp_path / "logs/a.jsonl")]
+    assert "is not a file" in said[paths.redaction_key()]
     assert "not a directory" in said[f"{paths.archive()}/claude"]
     assert "not a directory" in said[paths.trash()]
 
 
-def test_a_closed_day_hides_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_checkup_names_inaccessible_day_and_checks_other_days(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It is named, and the days after it are looked at."""
     remember_workspace(str(tmp_path))
     (tmp_path / ".workspace").mkdir()
@@ -207,8 +209,8 @@ def test_a_closed_day_hides_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(os, "scandir", refusing)
     said = {one.path: one.text for one in run_checkup().problems}
-    assert said[str(closed)] == f"{closed} cannot be looked into: permission denied"
-    assert "torn" in said[str(kept.lines)]
+    assert said[str(closed)] == f"{closed} cannot be read: permission denied"
+    assert "incomplete" in said[str(kept.lines)]
 
 
 @pytest.fixture
@@ -232,7 +234,7 @@ def of(path: Path) -> list[Problem]:
     return [one for one in run_checkup().problems if one.path == str(path)]
 
 
-def test_an_unpacked_copy_is_packed_again(claude_folder: Path) -> None:
+def test_repair_compresses_uncompressed_archive_copy(claude_folder: Path) -> None:
     """Also when the tool has it no more."""
     source, copy = copied(claude_folder)
     data = source.read_bytes()
@@ -247,7 +249,9 @@ def test_an_unpacked_copy_is_packed_again(claude_folder: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff" * 40], ids=["empty", "garbage"])
-def test_a_copy_of_which_nothing_is_left(content: bytes, claude_folder: Path) -> None:
+def test_repair_replaces_unreadable_copy_only_while_tool_has_transcript(
+    content: bytes, claude_folder: Path
+) -> None:
     """It is copied again while the tool has it; else it is left, and named each time."""
     source, copy = copied(claude_folder)
     whole = copy.read_bytes()
@@ -257,13 +261,13 @@ def test_a_copy_of_which_nothing_is_left(content: bytes, claude_folder: Path) ->
     source.unlink()
     copy.write_bytes(content)
     (problem,) = of(copy)
-    assert (problem.mend, "claude has it no more" in problem.hint) == ("", True)
+    assert (problem.mend, "claude no longer has the transcript" in problem.hint) == ("", True)
     assert run_repairs(run_checkup().mends).failed == []
     assert (copy.read_bytes(), len(of(copy))) == (content, 1)
     assert whole
 
 
-def test_a_time_in_the_future_costs_no_waiting(
+def test_checkup_does_not_wait_for_files_dated_in_future(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Only what was just written is looked at again, and all of it after one moment."""
@@ -279,7 +283,7 @@ def test_a_time_in_the_future_costs_no_waiting(
     assert slept == []
 
 
-def test_many_objects_on_a_line_are_found_in_a_moment() -> None:
+def test_find_objects_finds_all_of_many_objects_on_one_line() -> None:
     """Each, and none is looked at from its beginning to the end of the line."""
     text = '{"type":"turn","n":}' * 20_000 + '{"type":"turn","id":1}' * 20_000
     found = list(find_objects(text))
@@ -287,7 +291,7 @@ def test_many_objects_on_a_line_are_found_in_a_moment() -> None:
     assert all(one.end <= two.start for one, two in pairwise(found))
 
 
-def test_one_of_a_kind_stands_for_many() -> None:
+def test_repeated_problems_are_counted_by_kind_only_above_limit() -> None:
     """Where there are many files; whatever numbers and names it says of its own."""
     problems = [
         Problem(f"/x/{n}, line {n}: message 'm{n}' is not read", "", path=f"/x/{n}")

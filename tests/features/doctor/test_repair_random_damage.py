@@ -38,7 +38,9 @@ def struck(data: bytes, wounds: list[tuple[int, int, bytes]]) -> bytes:
 @pytest.mark.parametrize("of", ["head", "lines"])
 @given(wounds=st.lists(cuts, min_size=1, max_size=4), sealed=st.booleans())
 @settings(max_examples=40)
-def test_any_damage(kind: str, of: str, wounds: list[tuple[int, int, bytes]], sealed: bool) -> None:
+def test_repair_keeps_readable_messages_after_random_damage(
+    kind: str, of: str, wounds: list[tuple[int, int, bytes]], sealed: bool
+) -> None:
     """The original is kept, and a second look finds nothing to mend."""
     with tempfile.TemporaryDirectory() as folder:
         kept = Kept(kind, Path(folder)).make(checksums=sealed and kind != "document")
@@ -100,7 +102,9 @@ chains = st.lists(st.sampled_from((*DAMAGES, *MORE)), min_size=2, max_size=4)
 @pytest.mark.parametrize("kind", KINDS)
 @given(chain=chains, sealed=st.booleans())
 @settings(max_examples=40)
-def test_damage_upon_damage(kind: str, chain: list[Damage], sealed: bool) -> None:
+def test_repair_keeps_readable_messages_after_combined_damages(
+    kind: str, chain: list[Damage], sealed: bool
+) -> None:
     """What could be read before is there, and a second look finds nothing to mend."""
     with tempfile.TemporaryDirectory() as folder:
         kept = Kept(kind, Path(folder)).make(checksums=sealed and kind != "document")

@@ -59,7 +59,7 @@ def fix(copy: Path) -> bytes:
     return gzip.decompress(copy.read_bytes())
 
 
-def test_a_truncated_copy_gets_no_secret_back(copy: Path) -> None:
+def test_repair_of_truncated_copy_keeps_redactions(copy: Path) -> None:
     """All that the tool has is there again, and what was masked is masked."""
     whole = gzip.decompress(copy.read_bytes())
     os.truncate(copy, copy.stat().st_size - 12)
@@ -67,19 +67,19 @@ def test_a_truncated_copy_gets_no_secret_back(copy: Path) -> None:
     assert b"[redacted github-token " in whole
 
 
-def test_a_copy_of_which_nothing_can_be_read_gets_none_either(copy: Path) -> None:
+def test_repair_of_unreadable_copy_keeps_redactions(copy: Path) -> None:
     whole = gzip.decompress(copy.read_bytes())
     copy.write_bytes(b"\0" * copy.stat().st_size)
     assert fix(copy) == whole
 
 
-def test_damaged_notes_of_what_is_masked_are_made_from_the_copies(copy: Path) -> None:
+def test_repair_rebuilds_redaction_record_from_archive_copies(copy: Path) -> None:
     """Without them a sync would bring the secret back."""
     notes = Path(redaction_record.redactions_path())
     before = notes.read_bytes()
     notes.write_bytes(before[: len(before) // 2])
     (problem,) = [one for one in run_checkup().problems if one.path == str(notes)]
-    assert problem.text.endswith("line 1: of 1 line nobody knows what was masked")
+    assert problem.text.endswith("line 1: 1 redaction cannot be read")
     (mend,) = [mend for mend in run_checkup().mends if mend.sentence == problem.mend]
     done = mend.do()
     assert done is not None
@@ -88,7 +88,7 @@ def test_damaged_notes_of_what_is_masked_are_made_from_the_copies(copy: Path) ->
     assert mend.do() is None
 
 
-def test_messages_that_come_back_have_no_secrets(
+def test_repair_redacts_messages_taken_from_tool_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In a conversation whose file of messages is gone, and with it what was masked in it."""
@@ -113,14 +113,14 @@ def test_messages_that_come_back_have_no_secrets(
     assert mend is not None
     done = mend.do()
     assert done is not None
-    assert done.did.endswith("were taken from the tool again; 1 secret in them is masked")
+    assert done.did.endswith("were captured from the tool; 1 secret in them is redacted")
     after = Path(place.lines).read_bytes()
     assert TOKEN.encode() not in after
     assert after.count(b"\n") == before.count(b"\n")
     assert b"[redacted github-token " in after
 
 
-def test_who_never_redacted_gets_everything_back(
+def test_repair_restores_secrets_when_user_never_redacted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bench = Bench("claude", tmp_path, monkeypatch)

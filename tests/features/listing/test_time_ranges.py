@@ -41,7 +41,7 @@ def _still(monkeypatch: pytest.MonkeyPatch) -> None:
         ("last month..today", "2026-02-01", "2026-04-01"),
     ],
 )
-def test_a_span_is_in_whole_days(text: str, since: str | None, until: str | None) -> None:
+def test_date_range_covers_whole_days(text: str, since: str | None, until: str | None) -> None:
     span = date_range(text)
     days = [
         None if each is None else from_micros(each).strftime("%Y-%m-%d")
@@ -70,29 +70,29 @@ def test_a_span_is_in_whole_days(text: str, since: str | None, until: str | None
         ("2026-03-03 10:00", "2026-03-03 10:00", "2026-03-03 10:00"),
     ],
 )
-def test_one_time_begins_and_ends(text: str, begins: str, ends: str) -> None:
+def test_since_and_until_parse_single_times(text: str, begins: str, ends: str) -> None:
     """What `--since` and `--until` take, by the same words as a range."""
     moments = [from_micros(since(text)), from_micros(until(text))]
     assert [f"{each:%Y-%m-%d %H:%M}" for each in moments] == [begins, ends]
 
 
-def test_a_range_from_so_long_ago() -> None:
+def test_date_range_from_relative_time_ends_now_or_at_second_time() -> None:
     """It goes on until now; between two it ends where the other begins."""
     assert date_range("7d") == Span(since("7d"), None)
     assert date_range("2 weeks ago..7d") == Span(since("2w"), until("7d"))
 
 
 @pytest.mark.parametrize("text", ["soon", "", "7", "7x", "2026-13", "2026-02-30", "..", "9" * 99])
-def test_what_is_no_time_is_said(text: str) -> None:
+def test_since_and_until_reject_invalid_time_with_hint(text: str) -> None:
     """One sentence with a hint."""
     for read in (since, until):
-        with pytest.raises(CortextError, match="is no time") as caught:
+        with pytest.raises(CortextError, match="is not a valid time") as caught:
             read(text)
         assert "3mo" in caught.value.hint
 
 
 @pytest.mark.parametrize("text", [None, "", "  "])
-def test_nothing_is_all_of_time(text: str | None) -> None:
+def test_empty_date_range_is_unbounded(text: str | None) -> None:
     assert date_range(text) == Span()
 
 
@@ -110,7 +110,7 @@ def test_nothing_is_all_of_time(text: str | None) -> None:
         "a" * 99,
     ],
 )
-def test_what_is_no_span_is_said(text: str) -> None:
+def test_date_range_rejects_invalid_text_with_hint(text: str) -> None:
     with pytest.raises(CortextError) as caught:
         date_range(text)
     assert caught.value.hint
@@ -118,7 +118,7 @@ def test_what_is_no_span_is_said(text: str) -> None:
 
 
 @given(st.text(max_size=70))
-def test_any_text_is_a_span_or_an_error(text: str) -> None:
+def test_date_range_of_any_text_is_ordered_or_rejected(text: str) -> None:
     try:
         span = date_range(text)
     except CortextError:

@@ -18,13 +18,13 @@ from cortext.features.capture.hook_events import hook
 from cortext.features.capture.pending_bindings import bind_process
 from cortext.features.errors_log import last_errors
 from cortext.features.listing.conversation_list import ConversationList
-from cortext.features.manage.auto_pause import pause_resting
-from cortext.features.slash.slash_replies import Slash
+from cortext.features.manage.auto_pause import pause_idle_conversations
+from cortext.features.slash.slash_runner import Slash
 from cortext.model.message import SessionMessage
 from cortext.stores.workspace_layout import ConversationPath
 from cortext.tools.processes import find_process
 from cortext.tools.running_sessions import forget_running, note_running
-from cortext.tools.tool_context import Inside
+from cortext.tools.surrounding_session import Inside
 from tests.command import cortext, git, ok
 from tests.features.capture_bench import Bench
 
@@ -58,7 +58,7 @@ def call(bench: Bench, event: str = "Stop") -> None:
 
 def pause(bench: Bench) -> None:
     """What the process does that a hook starts."""
-    pause_resting(bench.workspace.root)
+    pause_idle_conversations(bench.workspace.root)
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ def status(bench: Bench, bound: ConversationRef) -> tuple[str, str | None]:
     return head["status"], head.get("stop_reason")
 
 
-def test_a_hook_has_the_pause_written(pause_bench: Bench) -> None:
+def test_hook_pauses_idle_conversation_and_commits_nothing(pause_bench: Bench) -> None:
     """By a process that it does not wait for: of what rested for long, not of what was gone on
     with; nothing is committed, and the last activity stays what it was."""
     idle, fresh = pause_bench.begin("Idle"), pause_bench.begin("Fresh")
@@ -100,7 +100,9 @@ def test_a_hook_has_the_pause_written(pause_bench: Bench) -> None:
     assert git(Path(pause_bench.workspace.root), "log") == commits
 
 
-def test_a_hook_only_starts_it(pause_bench: Bench, started: list[tuple[str, ...]]) -> None:
+def test_hook_starts_auto_pause_once_and_never_while_user_waits(
+    pause_bench: Bench, started: list[tuple[str, ...]]
+) -> None:
     """Now and then, where something rests: not while a person waits, nor for the conversation
     that the hook is of."""
     rest(pause_bench, pause_bench.bound, 3)
@@ -117,17 +119,17 @@ def test_a_hook_only_starts_it(pause_bench: Bench, started: list[tuple[str, ...]
     assert status(pause_bench, pause_bench.bound)[0] == "active"
 
 
-def test_what_goes_wrong_with_it_is_logged(pause_bench: Bench) -> None:
+def test_hook_logs_failed_auto_pause_and_still_answers_tool(pause_bench: Bench) -> None:
     """The tool is told what it is to be told, all the same."""
     rest(pause_bench, pause_bench.begin("Idle"), 6)
     bind(pause_bench.bound, "gemini", OTHER)
     Path(paths.running(), "resting").write_bytes(b"")
     call = {"session_id": OTHER, "prompt": "Let's stop here.", "cwd": pause_bench.workspace.root}
     assert "saved" in hook("gemini", "AfterAgent", call)["systemMessage"]
-    assert "letting conversations rest: NotADirectoryError" in last_errors()[-1]
+    assert "pausing idle conversations: NotADirectoryError" in last_errors()[-1]
 
 
-def test_what_was_said_is_saved_with_it(pause_bench: Bench) -> None:
+def test_auto_pause_captures_transcript(pause_bench: Bench) -> None:
     """All of the transcript is in the conversation; words that are new keep it going."""
     rest(pause_bench, pause_bench.bound, 6)
     pause(pause_bench)
@@ -135,7 +137,7 @@ def test_what_was_said_is_saved_with_it(pause_bench: Bench) -> None:
     assert pause_bench.said() == pause_bench.expected
 
 
-def test_one_that_is_live_goes_on(pause_bench: Bench) -> None:
+def test_auto_pause_leaves_conversation_that_is_open_in_tool(pause_bench: Bench) -> None:
     """A tool has it open: the person thinks."""
     process = find_process(os.getpid())
     assert process
@@ -145,7 +147,7 @@ def test_one_that_is_live_goes_on(pause_bench: Bench) -> None:
     assert status(pause_bench, pause_bench.bound)[0] == "active"
 
 
-def test_one_that_waits_for_a_session_goes_on(pause_bench: Bench) -> None:
+def test_auto_pause_leaves_pending_binding_while_its_tool_runs(pause_bench: Bench) -> None:
     """Its tool runs and has written none yet; once it ended, the conversation rests."""
     waiting = pause_bench.begin("Waiting")
     with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as tool:
@@ -159,14 +161,14 @@ def test_one_that_waits_for_a_session_goes_on(pause_bench: Bench) -> None:
     assert status(pause_bench, waiting) == ("paused", "idle")
 
 
-def test_one_that_was_bound_in_its_tool_goes_on(
+def test_auto_pause_leaves_conversation_bound_inside_running_tool(
     pause_bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where the tool has no hooks, and its command line says no session."""
     process = find_process(os.getpid())
     monkeypatch.setenv("CLAUDE_CODE_SESSION_ID", OTHER)
     inside = Inside("claude", (OTHER,), process)
-    monkeypatch.setattr("cortext.features.slash.slash_replies.here", lambda: inside)
+    monkeypatch.setattr("cortext.features.slash.slash_runner.here", lambda: inside)
     Slash().new("brainstorm", "Bound")
     row = next(
         r for r in ConversationList(pause_bench.workspace.root).list().rows if r.title == "Bound"
@@ -177,7 +179,7 @@ def test_one_that_was_bound_in_its_tool_goes_on(
     assert status(pause_bench, bound)[0] == "active"
 
 
-def test_the_one_whose_hook_it_is_goes_on(
+def test_auto_pause_leaves_conversation_of_calling_hook(
     pause_bench: Bench, started: list[tuple[str, ...]]
 ) -> None:
     """An event is activity, however long ago the one before was."""
@@ -189,11 +191,11 @@ def test_the_one_whose_hook_it_is_goes_on(
     assert [words[2:] for words in started] == [
         (pause_bench.workspace.root, pause_bench.bound.path)
     ]
-    pause_resting(*started[0][2:])
+    pause_idle_conversations(*started[0][2:])
     assert status(pause_bench, pause_bench.bound)[0] == "active"
 
 
-def test_one_that_cannot_be_paused_keeps_no_other(pause_bench: Bench) -> None:
+def test_auto_pause_continues_when_one_conversation_fails(pause_bench: Bench) -> None:
     """What is wrong with it is in the log, and all others are paused."""
     made = [pause_bench.begin(f"Idle {number}") for number in range(4)]
     for bound in made:
@@ -208,7 +210,9 @@ def test_one_that_cannot_be_paused_keeps_no_other(pause_bench: Bench) -> None:
     assert f"pausing {made[2].place.name}" in "\n".join(last_errors())
 
 
-def test_what_was_begun_elsewhere_is_left(pause_bench: Bench, tmp_path: Path) -> None:
+def test_auto_pause_leaves_conversations_of_cloned_workspace(
+    pause_bench: Bench, tmp_path: Path
+) -> None:
     """It came by git, and may be going on where it came from."""
     tools_own, without = pause_bench.bound, pause_bench.begin("Idle")
     root = Path(pause_bench.workspace.root)
@@ -218,14 +222,14 @@ def test_what_was_begun_elsewhere_is_left(pause_bench: Bench, tmp_path: Path) ->
     git(root, "commit", "-q", "-m", "More")
     clone = tmp_path / "clone"
     git(root, "clone", "-q", str(root), str(clone))
-    pause_resting(str(clone))
+    pause_idle_conversations(str(clone))
     heads = [json.loads(path.read_bytes()) for path in clone.rglob("session.json")]
     assert [head["status"] for head in heads] == ["active", "active"]
     pause(pause_bench)
     assert [status(pause_bench, bound)[0] for bound in (tools_own, without)] == ["paused", "paused"]
 
 
-def test_what_was_resumed_meanwhile_goes_on(
+def test_auto_pause_leaves_conversation_resumed_during_capture(
     pause_bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By somebody who came between the list and the pause."""
@@ -248,7 +252,9 @@ def test_what_was_resumed_meanwhile_goes_on(
     assert status(pause_bench, pause_bench.bound)[0] == "active"
 
 
-def test_never_is_never(pause_bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_auto_pause_is_off_when_pause_minutes_is_zero(
+    pause_bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """With the setting at 0 nothing goes to rest."""
     monkeypatch.setenv("CORTEXT_SESSIONS_PAUSE_MINUTES", "0")
     idle = pause_bench.begin("Idle")
@@ -257,7 +263,7 @@ def test_never_is_never(pause_bench: Bench, monkeypatch: pytest.MonkeyPatch) -> 
     assert status(pause_bench, idle)[0] == "active"
 
 
-def test_a_list_says_it_once(pause_bench: Bench) -> None:
+def test_list_announces_auto_pause_once(pause_bench: Bench) -> None:
     """As for one that is only shown as paused."""
     idle = pause_bench.begin("Idle")
     rest(pause_bench, idle, 6)
@@ -267,7 +273,7 @@ def test_a_list_says_it_once(pause_bench: Bench) -> None:
     assert "auto-saved" not in second.stderr
 
 
-def test_list_that_announces_a_pause_writes_it_and_commits_nothing(pause_bench: Bench) -> None:
+def test_list_writes_announced_pause_and_commits_nothing(pause_bench: Bench) -> None:
     root = Path(pause_bench.workspace.root)
     idle, commits = pause_bench.begin("Idle"), git(root, "log")
     rest(pause_bench, idle, 6)
@@ -281,7 +287,7 @@ def test_list_that_announces_a_pause_writes_it_and_commits_nothing(pause_bench: 
     assert "auto-saved" not in cortext(root, "list").stderr
 
 
-def test_list_announces_no_pause_while_a_tool_has_the_conversation_open(pause_bench: Bench) -> None:
+def test_list_announces_no_pause_of_conversation_open_in_tool(pause_bench: Bench) -> None:
     process = find_process(os.getpid())
     assert process
     note_running("claude", pause_bench.session, process)
@@ -314,7 +320,7 @@ def announced(bench: Bench) -> list[str]:
     return [row.title for row in conversations.pause_idle(conversations.idle)]
 
 
-def test_list_announces_no_pause_of_a_conversation_from_another_machine(
+def test_list_announces_no_pause_of_conversation_from_clone(
     pause_bench: Bench, tmp_path: Path
 ) -> None:
     root, clone = Path(pause_bench.workspace.root), tmp_path / "clone"
@@ -326,9 +332,7 @@ def test_list_announces_no_pause_of_a_conversation_from_another_machine(
     assert git(clone, "status", "--short") == ""
 
 
-def test_list_keeps_to_the_pause_minutes_of_each_workspace(
-    pause_bench: Bench, tmp_path: Path
-) -> None:
+def test_list_respects_pause_minutes_of_each_workspace(pause_bench: Bench, tmp_path: Path) -> None:
     idle = pause_bench.begin("Idle")
     rest(pause_bench, idle, 60)
     ok(Path.cwd(), "config", "--workspace", "sessions.pause_minutes", "0")
@@ -339,9 +343,7 @@ def test_list_keeps_to_the_pause_minutes_of_each_workspace(
     assert status(pause_bench, idle)[0] == "active"
 
 
-def test_list_shows_all_workspaces_though_the_settings_of_one_are_damaged(
-    pause_bench: Bench, tmp_path: Path
-) -> None:
+def test_list_all_shows_workspace_with_damaged_settings(pause_bench: Bench, tmp_path: Path) -> None:
     idle = pause_bench.begin("Idle")
     rest(pause_bench, idle, 60)
     Path(workspace_file(pause_bench.workspace.root)).write_text("[sessions\n", encoding="utf-8")
@@ -352,7 +354,7 @@ def test_list_shows_all_workspaces_though_the_settings_of_one_are_damaged(
     assert status(pause_bench, idle)[0] == "active"
 
 
-def test_conversation_is_active_again_after_activity_that_follows_an_auto_pause(
+def test_new_message_reactivates_auto_paused_conversation(
     pause_bench: Bench,
 ) -> None:
     idle = pause_bench.begin("Idle")
@@ -364,7 +366,7 @@ def test_conversation_is_active_again_after_activity_that_follows_an_auto_pause(
 
 
 @pytest.mark.parametrize("title", ["Idle", "The cache"])
-def test_what_reads_one_says_so_too(pause_bench: Bench, title: str) -> None:
+def test_export_and_show_report_and_write_auto_pause(pause_bench: Bench, title: str) -> None:
     """A command that says "auto-saved and paused" of a conversation writes it."""
     bound = pause_bench.begin("Idle") if title == "Idle" else pause_bench.bound
     rest(pause_bench, bound, 6)
@@ -378,7 +380,7 @@ def test_what_reads_one_says_so_too(pause_bench: Bench, title: str) -> None:
     assert status(pause_bench, bound) == ("paused", "idle")
 
 
-def test_stop_finds_what_went_to_rest(pause_bench: Bench) -> None:
+def test_active_list_includes_auto_paused_conversation_until_stop(pause_bench: Bench) -> None:
     """It was never stopped: `stop` means it; and once it was, nothing is left to stop."""
     pause_bench.workspace.stop(pause_bench.bound.place)
     idle = pause_bench.begin("Idle")
@@ -390,7 +392,9 @@ def test_stop_finds_what_went_to_rest(pause_bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("role", ["user", "assistant"])
-def test_it_goes_on_when_somebody_does(pause_bench: Bench, role: str) -> None:
+def test_capture_of_new_message_reactivates_auto_paused_conversation(
+    pause_bench: Bench, role: str
+) -> None:
     """New words in its session make it active again, also those of the agent alone."""
     rest(pause_bench, pause_bench.bound, 6)
     pause(pause_bench)

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from cortext.errors import CortextError
-from cortext.features.archive.archive_copies import folder_of
+from cortext.features.archive.archive_copy_states import folder_of
 from cortext.features.capture.bindings import row_of
 from cortext.features.listing.conversation_list import ConversationList
 from cortext.features.resume.ask import ask
@@ -33,7 +33,7 @@ def program(folder: Path, name: str, script: str, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("PATH", f"{path.parent}:{os.environ['PATH']}")
 
 
-def test_what_was_said_lately_is_asked_about(
+def test_ask_captures_transcript_first_and_leaves_no_gemini_session(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where no hook took it, it is taken first; a second file of Gemini's does not stay."""
@@ -52,7 +52,7 @@ echo answered"""
     assert gemini.said() == gemini.expected
 
 
-def test_codex_without_a_repository_has_a_hint(
+def test_ask_hints_git_init_when_codex_distrusts_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     codex = Bench("codex", tmp_path, monkeypatch)
@@ -65,7 +65,9 @@ def test_codex_without_a_repository_has_a_hint(
     assert "git init" in caught.value.hint
 
 
-def test_an_empty_folder_is_empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ask_runs_tool_in_empty_private_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Where somebody put settings into it, another is taken."""
     gemini = Bench("gemini", tmp_path, monkeypatch)
     gemini.bind()
@@ -82,7 +84,7 @@ def test_an_empty_folder_is_empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert folders[0].parent == folders[1].parent
 
 
-def test_the_copy_is_no_session_of_anybody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_list_hides_copy_made_by_ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No list has it, also where a sync came while the tool answered."""
     gemini = Bench("gemini", tmp_path, monkeypatch)
     gemini.bind()
@@ -111,7 +113,7 @@ ask(next(row for row in rows if row.status and not row.tool), "What?", sys.argv[
 
 
 @pytest.mark.parametrize("tool", ["gemini", "claude"])
-def test_told_to_end_it_leaves_nothing(
+def test_terminated_ask_leaves_no_copy_and_no_process(
     tool: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Neither the copy nor anything that the tool started, in whatever group of processes."""
@@ -131,12 +133,14 @@ def test_told_to_end_it_leaves_nothing(
     assert sorted(bench.home.rglob("*.jsonl")) == before
 
 
-def test_one_that_never_answers_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ask_kills_tool_that_exceeds_time_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """With all that it started."""
     claude = Bench("claude", tmp_path, monkeypatch)
     claude.bind()
     program(tmp_path, "claude", f"setsid sleep 15 & echo $! > {tmp_path}/pid; wait", monkeypatch)
-    monkeypatch.setattr("cortext.features.resume.ask._PATIENCE", 1.0)
+    monkeypatch.setattr("cortext.features.resume.ask._TIMEOUT", 1.0)
     monkeypatch.chdir(claude.workspace.root)
     with pytest.raises(CortextError, match="did not answer within 1 s"):
         ask(row_of(claude.bound), "What?", "claude", budget=10_000)
@@ -151,7 +155,9 @@ def until(is_so: Callable[[], bool]) -> None:
         os.sched_yield()
 
 
-def test_two_at_once_share_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_concurrent_gemini_writers_share_one_project_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Gemini CLI has one place for what belongs to a folder, whoever makes it."""
     monkeypatch.setenv("HOME", str(tmp_path))
     turns = [Turn("user", datetime.now(UTC), "Hello?")]
@@ -166,7 +172,7 @@ def test_two_at_once_share_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert found == {str(tmp_path / ".gemini/tmp/asking/chats")}
 
 
-def test_a_model_that_only_a_project_names_has_a_hint(
+def test_ask_hints_opencode_json_when_opencode_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """OpenCode itself says only that something is wrong, and the copy goes all the same."""

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cortext import paths
-from cortext.features.resume.handoff_files import (
+from cortext.features.resume.agent_temp_files import (
     INSTRUCTIONS,
     PIECES,
     folder_of,
@@ -41,7 +41,7 @@ def handed(kind: str) -> list[str]:
 def hand_over(space: Path) -> str:
     """A conversation that was handed to agents in both ways."""
     id = begin(space, "plan", "Deploy", LONG)
-    told = ok(space, "resume", id, "--tool", "opencode", "--print")
+    told = ok(space, "resume", id, "--tool", "opencode", "--print", "--write")
     (name,) = handed(INSTRUCTIONS)
     assert name in told
     assert TOKEN in Path(folder_of(INSTRUCTIONS), name).read_text(encoding="utf-8")
@@ -50,14 +50,14 @@ def hand_over(space: Path) -> str:
     return id
 
 
-def test_emptying_the_trash_leaves_none(handoff_space: Path) -> None:
+def test_emptying_trash_deletes_handoff_files(handoff_space: Path) -> None:
     id = hand_over(handoff_space)
     ok(handoff_space, "delete", id, "--yes")
     ok(handoff_space, "trash", "empty", "--yes")
     assert handed(PIECES) + handed(INSTRUCTIONS) == []
 
 
-def test_what_leaves_the_trash_by_its_age_leaves_what_was_handed_since(handoff_space: Path) -> None:
+def test_trash_expiry_deletes_only_older_handoff_files(handoff_space: Path) -> None:
     """A tool that runs now goes on with its instructions, and an agent gets the next piece."""
     ok(handoff_space, "delete", begin(handoff_space, "plan", "Old"), "--yes")
     (note,) = Path(paths.trash()).glob("*/info.json")
@@ -71,16 +71,14 @@ def test_what_leaves_the_trash_by_its_age_leaves_what_was_handed_since(handoff_s
     assert (len(handed(PIECES)), len(handed(INSTRUCTIONS)), old.exists()) == (1, 1, False)
 
 
-def test_masking_leaves_none(handoff_space: Path) -> None:
+def test_redact_deletes_handoff_files(handoff_space: Path) -> None:
     id = hand_over(handoff_space)
     ok(handoff_space, "redact", id, "--yes")
     assert handed(PIECES) + handed(INSTRUCTIONS) == []
 
 
 @pytest.mark.parametrize(("kind", "days"), [(PIECES, 1), (INSTRUCTIONS, 7)])
-def test_what_nobody_waits_for_goes_when_the_next_one_comes(
-    data_home: Path, kind: str, days: int
-) -> None:
+def test_prepare_handoff_dir_deletes_expired_files(data_home: Path, kind: str, days: int) -> None:
     folder = Path(prepare_handoff_dir(kind))
     for name, age in (("old", days + 0.1), ("new", days - 0.1)):
         (folder / name).write_text("x", encoding="utf-8")

@@ -55,7 +55,7 @@ def talks(name: str = "decisions.txt") -> list[Talk]:
     ("name", "wanted", "recall", "precision"),
     [("decisions.txt", 52, 0.95, 0.95), ("decisions_new.txt", 29, 0.8, 0.95)],
 )
-def test_most_of_what_is_decided_is_found_and_little_else(
+def test_decisions_reach_recall_and_precision_on_labelled_sets(
     name: str, wanted: int, recall: float, precision: float
 ) -> None:
     """Over the labelled sets."""
@@ -75,7 +75,7 @@ def test_most_of_what_is_decided_is_found_and_little_else(
     assert right / told >= precision
 
 
-def test_where_nothing_is_decided_next_to_nothing_is_found() -> None:
+def test_decisions_are_rare_in_conversation_without_decisions() -> None:
     """Answers to questions of fact, orders to the agent, and cues that mean something else."""
     (talk,) = talks("decisions_none.txt")
     assert len(talk.messages) > 30
@@ -98,7 +98,7 @@ def decision_workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_what_was_decided_about_a_topic_comes_first(decision_workspace: Path) -> None:
+def test_first_ten_decisions_of_topic_reach_recall(decision_workspace: Path) -> None:
     """For each topic of the set the first ten hold at least 70 % of what was decided about it, over
     all topics, each with the id of its message."""
     from cortext.features.listing.session_of_row import read
@@ -122,11 +122,11 @@ def test_what_was_decided_about_a_topic_comes_first(decision_workspace: Path) ->
     assert right / wanted >= 0.7
 
 
-def test_a_topic_without_words_decides_nothing() -> None:
+def test_decisions_of_topic_without_words_are_empty() -> None:
     assert get_decisions("?!", lambda text, most: [], lambda row: pytest.fail(row.key)) == []
 
 
-def test_what_one_side_asks_or_the_person_took_back_is_no_decision() -> None:
+def test_questions_and_abandoned_messages_are_no_decisions() -> None:
     """A question, something not decided yet, and a branch that was left."""
     said = [
         SessionMessage("user", "Should we go with Redis?"),
@@ -136,7 +136,7 @@ def test_what_one_side_asks_or_the_person_took_back_is_no_decision() -> None:
     assert list(decisions_in(said)) == []
 
 
-def test_a_yes_to_advice_decides_it(decision_workspace: Path) -> None:
+def test_accepted_advice_is_cited_as_decision(decision_workspace: Path) -> None:
     """The advice is cited, where it was given."""
     id = begin(
         decision_workspace,

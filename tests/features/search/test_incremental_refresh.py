@@ -18,7 +18,7 @@ from cortext.features.search import index_entries
 from cortext.features.search.index_entries import read_new
 from cortext.features.search.search import Search
 from cortext.tools import new_messages
-from cortext.tools.claude import subagents
+from cortext.tools.claude import old_subagent_files
 from cortext.tools.claude.reader import ClaudeBridge
 from cortext.tools.opencode.reader import OpenCodeBridge
 from cortext.tools.registry import open_bridge
@@ -84,7 +84,9 @@ def nothing_whole(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
 
 @pytest.mark.parametrize("context", [300, 3000, new_messages.CONTEXT])
 @pytest.mark.parametrize("seed", range(3))
-def test_growing(bench: Bench, seed: int, context: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_index_of_growing_transcript_equals_full_index(
+    bench: Bench, seed: int, context: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Looked at after any number of bytes, and with little of what stands before them, the index
     holds what it would if it had read all at once."""
     monkeypatch.setattr(new_messages, "CONTEXT", context)
@@ -101,7 +103,7 @@ def test_growing(bench: Bench, seed: int, context: int, monkeypatch: pytest.Monk
     assert any(text in index.words for _, text in bench.expected)
 
 
-def test_a_turn_reads_only_its_lines(bench: Bench, nothing_whole: Callable[[], None]) -> None:
+def test_refresh_reads_only_appended_lines(bench: Bench, nothing_whole: Callable[[], None]) -> None:
     """Of Claude Code, Codex and Gemini CLI what is appended is read, and nothing else."""
     ends = [at for at in range(1, len(bench.lines)) if _says_something_new(bench, at)]
     bench.write(bench.lines[: ends[-1]])
@@ -125,7 +127,7 @@ def _says_something_new(bench: Bench, at: int) -> bool:
     return line.get("type") == "user"
 
 
-def test_rewound(claude_bench: Bench) -> None:
+def test_refresh_after_rewind_keeps_only_live_branch(claude_bench: Bench) -> None:
     """Where the person went back only the live branch is found, with the numbers of `show`."""
     for number in range(1, 5):
         claude_bench.say("user" if number % 2 else "assistant", f"word{number}", number)
@@ -138,7 +140,7 @@ def test_rewound(claude_bench: Bench) -> None:
     assert (len(index.words), index.held) == (before - 1, index.whole)
 
 
-def test_rewound_to_before_what_is_read_again(
+def test_refresh_after_rewind_beyond_context_keeps_only_live_branch(
     claude_bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A new line that goes on from far before is not taken for the next one."""
@@ -154,7 +156,7 @@ def test_rewound_to_before_what_is_read_again(
     assert index.held == index.whole
 
 
-def test_replaced(claude_bench: Bench) -> None:
+def test_refresh_reads_replaced_or_shortened_transcript_again(claude_bench: Bench) -> None:
     """A transcript that is another file, or shorter, or was changed at its end is read anew."""
     claude_bench.say("user", "first words", 1)
     index = of(claude_bench)
@@ -173,7 +175,7 @@ def test_replaced(claude_bench: Bench) -> None:
     assert index.words[-1] != "third words"
 
 
-def test_a_line_without_an_end(claude_bench: Bench) -> None:
+def test_refresh_indexes_line_without_newline_once(claude_bench: Bench) -> None:
     """What was read before its newline was there is not there twice afterwards."""
     claude_bench.say("user", "the last words", 1)
     claude_bench.write([claude_bench.transcript.read_bytes()[:-1]])
@@ -187,7 +189,9 @@ def test_a_line_without_an_end(claude_bench: Bench) -> None:
     assert index.held == index.whole
 
 
-def test_growing_while_it_is_read(claude_bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_refresh_indexes_line_appended_during_read_once(
+    claude_bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What comes between the look and the reading is not there twice afterwards."""
     read = index_entries.read_from
 
@@ -213,7 +217,9 @@ def agent_line(session: str, words: str) -> str:
     return json.dumps({**line, **when, "message": message}) + "\n"
 
 
-def test_a_sub_agent_that_goes_on(claude_bench: Bench, nothing_whole: Callable[[], None]) -> None:
+def test_refresh_indexes_new_words_of_sub_agent(
+    claude_bench: Bench, nothing_whole: Callable[[], None]
+) -> None:
     """What a sub-agent said since is found when its session says more; while none says more,
     nothing of them is read."""
     beside = claude_bench.transcript.parent / AGENT
@@ -231,7 +237,7 @@ def test_a_sub_agent_that_goes_on(claude_bench: Bench, nothing_whole: Callable[[
     assert index.look() == 1
 
 
-def test_agents_of_a_folder_are_sorted_once(
+def test_sub_agent_files_of_folder_are_read_once(
     claude_bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whose the files of sub-agents are is read once for all sessions of a folder, and again for
@@ -244,13 +250,13 @@ def test_agents_of_a_folder_are_sorted_once(
     late.touch()
     os.utime(folder, (1, 1))
     read = list[str]()
-    head = subagents.jsonl_transcripts.read_head
+    head = old_subagent_files.jsonl_transcripts.read_head
 
     def noted(path: str, most: int) -> bytes:
         read.append(os.path.basename(path))
         return head(path, most)
 
-    monkeypatch.setattr(subagents.jsonl_transcripts, "read_head", noted)
+    monkeypatch.setattr(old_subagent_files.jsonl_transcripts, "read_head", noted)
     bridge = ClaudeBridge()
     (source,) = (source for source in bridge.sources() if source.id == claude_bench.session)
     for _ in range(5):
@@ -264,7 +270,9 @@ def test_agents_of_a_folder_are_sorted_once(
     assert read.count("agent-ffffffff.jsonl") == 1
 
 
-def test_opencode(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_refresh_of_opencode_reads_only_changed_messages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Of OpenCode the rows of new messages are read, and all of them where an answer grew."""
     homes = lay_out(tmp_path)
     for name, value in homes.environment.items():
@@ -311,7 +319,9 @@ def _take(database: sqlite3.Connection, ids: list[str]) -> dict[str, list[Any]]:
     return found
 
 
-def test_what_tools_did(claude_bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_search_finds_tool_calls_and_output_of_claude_session(
+    claude_bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A command, a path and the end of what was printed are found, with the words marked."""
     output = "collected 50 items\n" + "tests/test_a.py ....\n" * 60 + "E  WalrusOverflowError: bad"
     base = {"timestamp": "2031-01-01T00:00:01.000Z", "sessionId": claude_bench.session, "cwd": "/"}
@@ -336,7 +346,9 @@ def test_what_tools_did(claude_bench: Bench, monkeypatch: pytest.MonkeyPatch) ->
     assert search.find("characters maxfail") == []
 
 
-def test_what_tools_did_in_a_workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_search_finds_tool_calls_in_workspace_conversation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The same of a conversation that is kept as lines."""
     space = Space(tmp_path / "space")
     monkeypatch.chdir(space.root)
@@ -352,7 +364,9 @@ def test_what_tools_did_in_a_workspace(tmp_path: Path, monkeypatch: pytest.Monke
     assert (hit.number, "src/walrus.py" in hit.snippet.text) == (2, True)
 
 
-def test_templates_are_not_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_search_ignores_template_text_in_markdown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Of a markdown what somebody wrote is found, and not what each of its type begins with."""
     space = Space(tmp_path / "space")
     monkeypatch.chdir(space.root)
@@ -368,7 +382,9 @@ def test_templates_are_not_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert [hit.number for hit in search.find("cheap")] == [-1]
 
 
-def test_names_that_are_no_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_search_lists_folder_whose_name_is_not_utf_8(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A folder whose name is not UTF-8 is listed as it is, also when nothing changed."""
     homes: Homes = lay_out(tmp_path)
     for name, value in homes.environment.items():

@@ -45,7 +45,7 @@ def lines_of(folder: Path) -> Path:
     return folder / ".session/messages.jsonl"
 
 
-def test_only_the_new_is_read(current_space: Space) -> None:
+def test_refresh_reads_only_appended_message(current_space: Space) -> None:
     """A turn that was appended is found by the next search, which reads nothing else."""
     folder = current_space.add("001-a", "first word", "second word")
     current_space.add("002-b", "other word")
@@ -56,7 +56,7 @@ def test_only_the_new_is_read(current_space: Space) -> None:
     assert numbers("word") == [1, 1, 2, 3]
 
 
-def test_rewritten(current_space: Space) -> None:
+def test_refresh_forgets_replaced_message_of_rewritten_conversation(current_space: Space) -> None:
     """Of a conversation that was written anew only what stands there now is found."""
     folder = current_space.add("001-a", "alpha one", "alpha two", "alpha three")
     assert numbers("alpha") == [1, 2, 3]
@@ -68,7 +68,7 @@ def test_rewritten(current_space: Space) -> None:
     assert (numbers("alpha"), numbers("omega")) == ([1, 3], [2])
 
 
-def test_shrunk(current_space: Space) -> None:
+def test_refresh_forgets_messages_of_shortened_conversation(current_space: Space) -> None:
     """What was cut off is not found any more."""
     folder = current_space.add("001-a", "alpha one", "alpha two", "alpha three")
     assert numbers("alpha") == [1, 2, 3]
@@ -77,7 +77,7 @@ def test_shrunk(current_space: Space) -> None:
     assert numbers("alpha") == [1]
 
 
-def test_deleted(current_space: Space) -> None:
+def test_search_drops_deleted_and_finds_restored_conversation(current_space: Space) -> None:
     """A conversation that is gone is not found; one that comes back is."""
     folder = current_space.add("001-a", "alpha one")
     assert numbers("alpha") == [1]
@@ -87,7 +87,9 @@ def test_deleted(current_space: Space) -> None:
     assert numbers("alpha") == [1]
 
 
-def test_moved(current_space: Space, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_search_finds_conversation_of_moved_workspace(
+    current_space: Space, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What stands in a workspace is found where that was moved to."""
     current_space.add("001-a", "alpha one")
     current_space.age()
@@ -98,7 +100,7 @@ def test_moved(current_space: Space, monkeypatch: pytest.MonkeyPatch) -> None:
     assert [hit.row.workspace for hit in Search().find("alpha")] == [os.getcwd()]
 
 
-def test_damaged_lines(current_space: Space) -> None:
+def test_search_numbers_match_show_after_damaged_lines(current_space: Space) -> None:
     """Numbers are those of `cortext show --message`, also after lines that hold no message."""
     folder = current_space.add("001-a", "alpha one", "alpha two", "alpha three")
     first, *others = lines_of(folder).read_bytes().splitlines(keepends=True)
@@ -113,7 +115,7 @@ def test_damaged_lines(current_space: Space) -> None:
     assert numbers("four") == [4]
 
 
-def test_title_and_markdown(current_space: Space) -> None:
+def test_refresh_replaces_old_title_summary_and_markdown(current_space: Space) -> None:
     """A new title, summary or markdown is found, and the old one is not."""
     folder = current_space.add("001-a", "said", title="Cabbages")
     (folder / "plan.md").write_text("# About kings\n", encoding="utf-8")
@@ -127,7 +129,7 @@ def test_title_and_markdown(current_space: Space) -> None:
     assert numbers("said") == [1]
 
 
-def test_markdown_alone(current_space: Space) -> None:
+def test_refresh_finds_markdown_edited_by_hand(current_space: Space) -> None:
     """A person's edit of a markdown is found when nothing else has changed."""
     folder = current_space.add("001-a", "said")
     current_space.age()
@@ -136,7 +138,9 @@ def test_markdown_alone(current_space: Space) -> None:
     assert numbers("edited") == [-1]
 
 
-def test_unreadable_is_tried_again(current_space: Space, caplog: pytest.LogCaptureFixture) -> None:
+def test_refresh_retries_unreadable_conversation(
+    current_space: Space, caplog: pytest.LogCaptureFixture
+) -> None:
     """A conversation that cannot be read is named, stays as it was, and is tried again."""
     folder = current_space.add("001-a", "alpha one")
     assert numbers("alpha") == [1]
@@ -147,7 +151,7 @@ def test_unreadable_is_tried_again(current_space: Space, caplog: pytest.LogCaptu
     path.mkdir()
     search = Search()
     assert search.refresh().read == 0
-    assert "is not searched" in caplog.text
+    assert "cannot be searched" in caplog.text
     assert [spot.number for spot in FulltextIndex.at_home().find('"alpha"')] == [1]
     path.rmdir()
     path.with_suffix(".away").rename(path)
@@ -165,7 +169,7 @@ def lone_homes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Homes:
 
 
 @pytest.mark.parametrize("tool", ["claude", "codex", "gemini", "opencode"])
-def test_tools(lone_homes: Homes, tool: str) -> None:
+def test_search_finds_messages_of_each_tool(lone_homes: Homes, tool: str) -> None:
     """What was said in each of the four tools is found in its session, and nothing twice."""
     id, turns = said(tool)
     search = Search()
@@ -179,7 +183,7 @@ def test_tools(lone_homes: Homes, tool: str) -> None:
     assert Search().refresh() == RefreshedTexts()
 
 
-def test_sub_agents(lone_homes: Homes) -> None:
+def test_search_finds_sub_agent_text_in_parent_session(lone_homes: Homes) -> None:
     """What a sub-agent said is found in the session that started it."""
     id, _ = said("claude")
     beside = lone_homes.transcript("claude").parent / id / "subagents"
@@ -195,7 +199,7 @@ def test_sub_agents(lone_homes: Homes) -> None:
     assert hit.snippet.text == "count the walruses"
 
 
-def test_sources_are_not_written(lone_homes: Homes) -> None:
+def test_search_writes_nothing_to_tool_folders(lone_homes: Homes) -> None:
     """Not a byte of the tools' folders changes by a search."""
     before = _bytes(lone_homes)
     search = Search()
@@ -214,7 +218,7 @@ def _bytes(homes: Homes) -> dict[str, str]:
     }
 
 
-def test_no_time(current_space: Space) -> None:
+def test_refresh_without_time_reads_newest_conversations_first(current_space: Space) -> None:
     """Without time for all of it the newest come first, and the others the next time."""
     for number in range(20):
         current_space.add(f"{number + 1:03}-a", f"word{number}")
@@ -227,7 +231,7 @@ def test_no_time(current_space: Space) -> None:
     assert numbers("later3") == [2]
 
 
-def test_another_is_reading(current_space: Space) -> None:
+def test_search_uses_existing_index_while_another_process_refreshes(current_space: Space) -> None:
     """While another process adds to the index a search goes on with what is there."""
     folder = current_space.add("001-a", "alpha one")
     assert numbers("alpha") == [1]
@@ -257,7 +261,7 @@ def many(space: Space, conversations: int, each: int, first: int = 1) -> None:
         space.add(f"{number + first:03}-a", *texts)
 
 
-def test_killed(current_space: Space) -> None:
+def test_refresh_after_kill_indexes_each_message_once(current_space: Space) -> None:
     """After kill -9 in the middle of a build the next search has everything, once."""
     many(current_space, 60, 300)
     path = FulltextIndex.at_home().lock.removesuffix(".lock")
@@ -288,7 +292,7 @@ def _has_some(path: str) -> bool:
         return False
 
 
-def test_corrupt_cache(current_space: Space) -> None:
+def test_search_rebuilds_corrupt_index(current_space: Space) -> None:
     """A search over a damaged index reads everything anew, says so, and finds it."""
     current_space.add("001-a", "alpha one")
     assert numbers("alpha") == [1]
@@ -299,7 +303,9 @@ def test_corrupt_cache(current_space: Space) -> None:
     assert (done.returncode, "alpha one" in done.stdout) == (0, True)
 
 
-def test_read_only_cache(current_space: Space, cache: Path) -> None:
+def test_search_finds_indexed_messages_with_read_only_cache(
+    current_space: Space, cache: Path
+) -> None:
     """With a cache that cannot be written to, what was read before is found, and that is said."""
     folder = current_space.add("001-a", "alpha one")
     assert numbers("alpha") == [1]
@@ -310,7 +316,7 @@ def test_read_only_cache(current_space: Space, cache: Path) -> None:
     assert "cannot be written" in done.stderr
 
 
-def test_no_cache(current_space: Space, cache: Path) -> None:
+def test_search_finds_messages_without_cache_folder(current_space: Space, cache: Path) -> None:
     """With no place for a cache everything is found still."""
     current_space.add("001-a", "alpha one")
     cache.write_text("in the way", encoding="utf-8")
@@ -319,7 +325,9 @@ def test_no_cache(current_space: Space, cache: Path) -> None:
     assert "takes longer" in done.stderr
 
 
-def test_full_disk(current_space: Space, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_search_on_full_disk_finds_indexed_messages_and_says_why(
+    current_space: Space, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """On a full disk a search has what is there, says why not more, and later everything."""
     with mounted(tmp_path / "disk", "-t", "tmpfs", "-o", "size=4m", "none") as disk:
         monkeypatch.setenv("XDG_CACHE_HOME", str(disk / "cache"))
@@ -367,7 +375,7 @@ def searchers(current_space: Space) -> Iterator[list["subprocess.Popen[str]"]]:
         child.wait()
 
 
-def test_eight_search_while_one_indexes(
+def test_concurrent_searches_and_refreshes_index_each_message_once(
     current_space: Space, searchers: list["subprocess.Popen[str]"]
 ) -> None:
     """While eight search, one indexes and one appends: no error, and in the end all turns, once."""
@@ -389,7 +397,7 @@ def test_eight_search_while_one_indexes(
     assert len(numbers("beta7")) == 200
 
 
-def test_odd_titles(current_space: Space) -> None:
+def test_refresh_does_not_read_conversation_with_odd_title_again(current_space: Space) -> None:
     """A title with every odd sign is remembered, and is not read again."""
     current_space.add("001-a", "said", title='odd | "\\ 日本\u2028 title')
     assert refreshed().messages == 3

@@ -39,7 +39,7 @@ def texts(hits: list[SearchHit]) -> list[str]:
     return [hit.snippet.text for hit in hits]
 
 
-def test_newest_first(current_space: Space) -> None:
+def test_search_returns_newest_messages_first(current_space: Space) -> None:
     """The newest texts come first, wherever they stand, and only as many as are wanted."""
     a = current_space.add("001-a", "needle 1")
     b = current_space.add("002-b", "needle 2")
@@ -49,7 +49,7 @@ def test_newest_first(current_space: Space) -> None:
     assert texts(ready().find("needle", most=2)) == ["needle 4", "needle 3"]
 
 
-def test_newest_first_side_by_side(current_space: Space) -> None:
+def test_search_returns_newest_messages_of_interleaved_conversations(current_space: Space) -> None:
     """Of conversations that went on side by side the newest texts come, and not those of one; old
     ones that come into the index later stay behind them."""
     folders = [current_space.add(f"00{n}-a") for n in range(1, 4)]
@@ -67,7 +67,9 @@ def test_newest_first_side_by_side(current_space: Space) -> None:
 
 
 @pytest.mark.parametrize(("query", "exact"), [("plan", 240), ("c++", 81)])
-def test_pages(current_space: Space, query: str, exact: int) -> None:
+def test_search_pages_hold_each_message_once_in_order(
+    current_space: Space, query: str, exact: int
+) -> None:
     """Pages, each after the place of the last text, have every text once and in order, whatever
     comes in between; also those that have the signs, and then those that have only the words."""
     folders = [current_space.add(f"00{n}-a") for n in range(1, 4)]
@@ -87,7 +89,7 @@ def test_pages(current_space: Space, query: str, exact: int) -> None:
     assert len({hit.place for hit in paged}) == len(paged)
 
 
-def test_signs(current_space: Space) -> None:
+def test_search_ranks_messages_with_typed_punctuation_first(current_space: Space) -> None:
     """What has the signs that were typed comes before what has only the words, which is told."""
     current_space.add("001-a", "we use c++ for this", "an .env file", "the c language", "env file")
     search = ready()
@@ -97,7 +99,7 @@ def test_signs(current_space: Space) -> None:
     assert [hit.exact for hit in search.find("c language")] == [True]
 
 
-def test_signs_behind_many(current_space: Space) -> None:
+def test_search_finds_exact_punctuation_behind_many_newer_messages(current_space: Space) -> None:
     """What has the signs is found behind any number of newer texts that have only the words."""
     current_space.add("001-a", "we use c++ and foo_bar for this")
     current_space.add("002-b", *[f"plan c number {n}, foo-bar" for n in range(1500)])
@@ -109,7 +111,7 @@ def test_signs_behind_many(current_space: Space) -> None:
         assert first.row.id == "001-a"
 
 
-def test_narrowed(current_space: Space) -> None:
+def test_search_filters_by_time_tag_type_role_and_folder(current_space: Space) -> None:
     """By role, time, folder, type and tag."""
     current_space.add("001-a", "needle early", tags=["x"])
     folder = current_space.add("002-b", conversation_type="other")
@@ -125,14 +127,18 @@ def test_narrowed(current_space: Space) -> None:
     assert not search.find("needle", narrow=TextFilter(folder=str(current_space.root / "no")))
 
 
-def test_rare_among_many(current_space: Space) -> None:
+def test_search_finds_filtered_message_among_thousands_of_newer_messages(
+    current_space: Space,
+) -> None:
     """What only an old conversation has is found among thousands of newer texts with the word."""
     current_space.add("001-a", "needle of old", conversation_type="other")
     current_space.add("002-b", *[f"needle {n}" for n in range(3000)])
     assert texts(ready().find("needle", ListFilter(kind="other"))) == ["needle of old"]
 
 
-def test_spawned(data_home: Path, current_space: Space) -> None:
+def test_search_finds_spawn_messages_after_head_is_rewritten(
+    data_home: Path, current_space: Space
+) -> None:
     """Turns of `aur spawn` are found, also after its head was written anew, longer."""
     folder = data_home / "aurora/spawn/sessions"
     folder.mkdir(parents=True)
@@ -149,7 +155,7 @@ def test_spawned(data_home: Path, current_space: Space) -> None:
     assert current_space.root
 
 
-def test_recall(current_space: Space) -> None:
+def test_search_finds_random_message_by_phrase_of_three_words(current_space: Space) -> None:
     """For 1,000 random messages, three of their words in order find that message."""
     rng = random.Random(5)
     vocabulary = [f"w{n}" for n in range(400)] + ["日本", "c++", "naïve", "it's", "a_b", "x/y.py"]
@@ -184,13 +190,15 @@ def anything(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Search]:
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(st.text(max_size=300) | st.text(alphabet="\"*^(){}:-+ANDORTE .'\0c", max_size=60))
-def test_anything_can_be_typed(anything: Search, text: str) -> None:
+def test_search_accepts_any_text_and_marks_spans_inside_snippet(
+    anything: Search, text: str
+) -> None:
     """No text is an error; what is found is marked inside its piece."""
     for hit in anything.find(text):
         assert all(0 <= a < b <= len(hit.snippet.text) for a, b in hit.snippet.spans)
 
 
-def test_other_process_sees_a_turn(current_space: Space) -> None:
+def test_search_finds_message_appended_after_last_refresh(current_space: Space) -> None:
     """A turn that was appended is found by a search that was made before it, once it looks."""
     folder = current_space.add("001-a", "first")
     ready()
@@ -199,7 +207,7 @@ def test_other_process_sees_a_turn(current_space: Space) -> None:
     assert (hit.number, hit.role, hit.row.id) == (2, "user", "001-a")
 
 
-def test_starts_fast(current_space: Space) -> None:
+def test_search_imports_neither_rich_nor_rapidfuzz(current_space: Space) -> None:
     """A search that finds nothing new loads neither rich nor rapidfuzz."""
     current_space.add("001-a", "needle")
     ready()
@@ -216,7 +224,7 @@ def test_starts_fast(current_space: Space) -> None:
     assert done.stdout.splitlines()[-1] == "[]"
 
 
-def test_lines_that_a_person_changed(current_space: Space) -> None:
+def test_search_follows_message_lines_edited_by_hand(current_space: Space) -> None:
     """In a conversation that rests, where nothing else tells of it: what stands there is found."""
     old = NOW - timedelta(days=90)
     folder = current_space.add("001-a", status="paused", last_active=old.isoformat())
@@ -233,7 +241,7 @@ def test_lines_that_a_person_changed(current_space: Space) -> None:
     assert not ready().find("zero")
 
 
-def test_lines_that_a_person_changed_while_others_write(
+def test_search_shows_edited_line_while_index_is_locked(
     current_space: Space, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A search answers as well as it can while nothing can be written to the index."""
@@ -251,7 +259,7 @@ def test_lines_that_a_person_changed_while_others_write(
     assert not ready().find("needle")
 
 
-def test_gone_while_searching(current_space: Space) -> None:
+def test_search_returns_empty_snippet_for_deleted_message_file(current_space: Space) -> None:
     """A text that was deleted after it was indexed is a hit without a piece, and no error."""
     folder = current_space.add("001-a", "needle")
     search = ready()

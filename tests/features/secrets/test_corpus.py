@@ -34,7 +34,7 @@ def is_masked(text: str, one: Labelled) -> bool:
     return bool(kinds) and not any(part in masked for part in hidden) and not find_secrets(masked)
 
 
-def test_the_corpus_has_enough_families() -> None:
+def test_corpus_covers_fifty_families_without_duplicates() -> None:
     """The providers' published formats, each several times, no two alike."""
     made = list(labelled(COUNT))
     assert len({one.family for one in made}) >= 50
@@ -42,7 +42,7 @@ def test_the_corpus_has_enough_families() -> None:
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
-def test_nearly_all_are_found(setting: str) -> None:
+def test_rules_find_95_percent_of_corpus_secrets(setting: str) -> None:
     """At least 95 of 100, wherever they stand; and of each family most."""
     made = list(labelled(COUNT))
     missed = Counter(one.family for one in made if not is_masked(settings(one)[setting], one))
@@ -51,14 +51,14 @@ def test_nearly_all_are_found(setting: str) -> None:
     assert {family: n for family, n in missed.items() if n > of[family] / 2} == {}
 
 
-def test_a_family_has_its_own_name() -> None:
+def test_rules_name_right_family_for_95_percent_of_secrets() -> None:
     """The right one, for nearly all: a person has to know whose key to change."""
     made = list(labelled(COUNT))
     wrong = [one.family for one in made if one.family not in mask_text(one.text)[1]]
     assert len(wrong) <= 0.05 * len(made), Counter(wrong)
 
 
-def test_the_file_of_a_service_account() -> None:
+def test_redacted_service_account_file_stays_json() -> None:
     """The private key in it goes, and it stays JSON."""
     text = service_account(Maker(3))
     masked, kinds = mask_text(text)
@@ -66,7 +66,7 @@ def test_the_file_of_a_service_account() -> None:
     assert json.loads(masked)["private_key"].strip() == "[secret removed: private-key]"
 
 
-def test_values_of_json_are_found_as_texts_are() -> None:
+def test_rules_find_95_percent_of_secrets_in_json_values() -> None:
     """In the records of a transcript, with their escapes gone."""
     made = list(labelled(2))
     value: Any = [{"content": one.text, "n": number} for number, one in enumerate(made)]
@@ -75,7 +75,7 @@ def test_values_of_json_are_found_as_texts_are() -> None:
     assert [each["n"] for each in masked] == list(range(len(made)))
 
 
-def test_false_alarms_in_lines_that_look_like_secrets() -> None:
+def test_false_alarms_are_rare_in_lines_that_resemble_secrets() -> None:
     """At most one in 10,000 lines of hashes, ids, images, lock files, placeholders and code."""
     lines = list(harmless_lines.made(24_000))
     alarms = [line for line in lines if find_secrets(line)]
@@ -86,7 +86,7 @@ def test_false_alarms_in_lines_that_look_like_secrets() -> None:
 @pytest.mark.parametrize(
     ("name", "pattern"), [("ours", "*.py"), ("pages", "*.md"), ("others", "*.py")]
 )
-def test_false_alarms_in_real_files(name: str, pattern: str) -> None:
+def test_false_alarms_are_rare_in_real_files(name: str, pattern: str) -> None:
     """The same of our source and pages, and of what is installed beside it."""
     folders = {
         "ours": (ROOT / "src", ROOT / "bench"),
@@ -103,7 +103,7 @@ def test_false_alarms_in_real_files(name: str, pattern: str) -> None:
     assert len(alarms) <= max(1, len(lines) / 10_000), alarms[:5]
 
 
-def test_a_secret_is_found_in_the_middle_of_much() -> None:
+def test_fast_scan_finds_secret_in_middle_of_long_text() -> None:
     """The fast look leaves nothing out that a close look at the line alone finds."""
     lines = list(harmless_lines.made(1_500))
     for one in labelled(1):

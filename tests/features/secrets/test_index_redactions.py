@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from cortext import paths
-from cortext.catalog.sanitize import told
+from cortext.catalog.row_text_redaction import told
 from cortext.model.secrets.detector import find_secrets
 from cortext.model.secrets.quick_check import could_hold
 from tests.command import begin, cortext, git, ok
@@ -56,7 +56,7 @@ def ours(space: Path, word: str, held: Held | None = None) -> list[str]:
     return [path for path in found if not path.startswith(own)]
 
 
-def test_stop_leaves_no_title_in_the_catalog(redacted_space: Path) -> None:
+def test_stop_removes_unredacted_title_from_catalog(redacted_space: Path) -> None:
     """Nor in its log: neither of the conversation before it was masked, nor of a list between."""
     for name, value in (("init", ("-q",)), ("config", ("user.name", "A"))):
         git(redacted_space, name, *value)
@@ -74,7 +74,9 @@ def test_stop_leaves_no_title_in_the_catalog(redacted_space: Path) -> None:
 
 
 @every_tool
-def test_a_title_of_a_tool_s_session(tool: Any, redacted_space: Path) -> None:
+def test_redact_removes_secret_title_of_tool_session_from_own_files(
+    tool: Any, redacted_space: Path
+) -> None:
     """Of what the tool still has, nothing of ours has the first words that are a secret."""
     held: Held = tool(redacted_space.parent / "home", f"use {TOKEN} please", "Thanks.")
     ok(redacted_space, "sync")
@@ -88,22 +90,22 @@ def test_a_title_of_a_tool_s_session(tool: Any, redacted_space: Path) -> None:
     assert held.path.read_bytes() == before
 
 
-def test_titles_that_an_earlier_version_kept(redacted_space: Path) -> None:
+def test_redact_removes_secret_titles_stored_by_earlier_version(redacted_space: Path) -> None:
     """A redact has them looked at again."""
-    held = claude(redacted_space.parent / "home", "Hello.", f"my key is {KEY}")
+    held = claude(redacted_space.parent / "home", "Deploy it.", f"my key is {KEY}")
     ok(redacted_space, "list", "--all")
     with sqlite3.connect(paths.catalog()) as catalog:
-        change = "UPDATE rows SET row = CAST(replace(row, 'Hello.', ?) AS BLOB)"
+        change = "UPDATE rows SET row = CAST(replace(row, 'Deploy it.', ?) AS BLOB)"
         catalog.execute(change, (f"use {TOKEN}",))
     catalog.close()
     assert ours(redacted_space, TOKEN, held) != []
     ok(redacted_space, "redact", held.row.key, "--archive", "--yes")
     assert ours(redacted_space, TOKEN, held) == []
-    assert "Hello." in ok(redacted_space, "list", "--all")
+    assert "Deploy it." in ok(redacted_space, "list", "--all")
 
 
 @every_tool
-def test_the_index_does_not_take_it_back(tool: Any, redacted_space: Path) -> None:
+def test_index_does_not_store_redacted_secret_again(tool: Any, redacted_space: Path) -> None:
     """The words around it are found, also those that came later; it is not."""
     held: Held = tool(
         redacted_space.parent / "home", "Hello.", f"my marmalade is {TOKEN} there", "Thanks."
@@ -120,7 +122,7 @@ def test_the_index_does_not_take_it_back(tool: Any, redacted_space: Path) -> Non
     assert ours(redacted_space, WORD, held) == []
 
 
-def test_the_index_of_a_session_that_nobody_copied_yet(redacted_space: Path) -> None:
+def test_index_omits_redacted_secret_of_unarchived_fork(redacted_space: Path) -> None:
     """A fork has the words of the first, and no copy."""
     held = claude(redacted_space.parent / "home", "Hello.", f"my marmalade is {TOKEN}")
     ok(redacted_space, "sync")
@@ -132,7 +134,7 @@ def test_the_index_of_a_session_that_nobody_copied_yet(redacted_space: Path) -> 
     assert ours(redacted_space, WORD, held) == []
 
 
-def test_the_index_has_what_nobody_masked(redacted_space: Path) -> None:
+def test_search_finds_secret_that_was_not_redacted(redacted_space: Path) -> None:
     """A person looks for where a key was said: that is found until it is masked."""
     held = claude(redacted_space.parent / "home", "Hello.", f"my key is {TOKEN}, and {KEY}")
     ok(redacted_space, "sync")
@@ -140,7 +142,7 @@ def test_the_index_has_what_nobody_masked(redacted_space: Path) -> None:
     assert held.row.key in ok(redacted_space, "search", KEY, "--json")
 
 
-def test_what_a_redact_begins_it_ends(redacted_space: Path) -> None:
+def test_redact_leaves_no_unfinished_marker(redacted_space: Path) -> None:
     """Nothing is left of the note that it makes for the case that it is killed."""
     id = begin(redacted_space, "plan", "Deploy", f"Use {TOKEN} here.")
     ok(redacted_space, "redact", id, "--yes")
@@ -149,7 +151,7 @@ def test_what_a_redact_begins_it_ends(redacted_space: Path) -> None:
     assert [name for name in left if name.endswith("begun")] == []
 
 
-def test_doctor_knows_a_redact_that_was_killed(redacted_space: Path) -> None:
+def test_doctor_completes_killed_redact(redacted_space: Path) -> None:
     """And ends it; one that is going on now is let alone."""
     id = begin(redacted_space, "plan", "Deploy", f"Use {TOKEN} here.")
     ok(redacted_space, "search", "here")
@@ -173,16 +175,16 @@ def test_doctor_knows_a_redact_that_was_killed(redacted_space: Path) -> None:
         [sys.executable, "-c", code, script, id, "--yes"],
         cwd=redacted_space, capture_output=True, text=True, check=False, timeout=60,
     )  # fmt: skip
-    assert (killed.returncode, "a redact was killed" in killed.stdout) == (-9, False)
+    assert (killed.returncode, "`cortext redact` was killed" in killed.stdout) == (-9, False)
     assert ours(redacted_space, WORD) != []
-    assert "a redact was killed" in cortext(redacted_space, "doctor").stdout
+    assert "`cortext redact` was killed" in cortext(redacted_space, "doctor").stdout
     cortext(redacted_space, "doctor", "--fix", "--yes")
     assert ours(redacted_space, WORD) == []
-    assert "a redact was killed" not in cortext(redacted_space, "doctor").stdout
+    assert "`cortext redact` was killed" not in cortext(redacted_space, "doctor").stdout
     assert not os.path.exists(f"{paths.redaction_key()}.begun")
 
 
-def test_the_quick_look_misses_nothing() -> None:
+def test_could_hold_accepts_every_text_with_secret() -> None:
     """Where it sees none, the rules find none."""
     made = [make(Maker(seed)) for seed in range(20) for _, make in KEYS]
     texts = [text for each in made for text in (each, f"use {each} now")]
@@ -191,7 +193,7 @@ def test_the_quick_look_misses_nothing() -> None:
     assert not could_hold("Why does the login of src/shop/basket.py fail, and how is it tested?")
 
 
-def test_half_a_secret_at_the_end_of_a_title(redacted_space: Path) -> None:
+def test_catalog_title_omits_truncated_secret(redacted_space: Path) -> None:
     """What was cut in two is no key by any rule, and tells most of one."""
     claude(redacted_space.parent / "home", f"{'word ' * 34} {TOKEN} please")
     assert "word" in ok(redacted_space, "list", "--all", "--json")
@@ -199,7 +201,7 @@ def test_half_a_secret_at_the_end_of_a_title(redacted_space: Path) -> None:
     assert told("the plan of 2026-11-16...") == "the plan of 2026-11-16..."
 
 
-def test_titles_without_secrets_stay_as_they_are() -> None:
+def test_titles_without_secrets_stay_unchanged() -> None:
     """Whatever the quick look says of them."""
     for title in ("Release 2026-11-16 of v1.20.3", "see https://example.org/a?b=c; then", "x" * 60):
         assert told(title) == title

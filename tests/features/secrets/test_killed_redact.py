@@ -86,7 +86,7 @@ def files_in(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("make", [conversation, spawned, document])
-def test_killed_before_each_change(
+def test_killed_redact_leaves_old_or_new_files_and_can_be_repeated(
     make: Callable[[Path], tuple[ConversationRow, Path]],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -125,7 +125,7 @@ def test_killed_before_each_change(
     assert bool(leftovers) == (make is conversation)
 
 
-def test_killed_before_each_change_of_a_copy(
+def test_killed_redact_of_archive_copy_can_be_repeated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The next scan sees what is left, the next redact ends it, and no sync brings it back."""

@@ -20,7 +20,7 @@ def noted(id: str) -> bool:
         return f'"{id}"' in note.read()
 
 
-def test_one_after_the_other() -> None:
+def test_second_purge_waits_for_first_purge() -> None:
     """The second waits, and its note is there until it is done itself."""
     order: list[str] = []
     inside = threading.Event()
@@ -46,7 +46,7 @@ def test_one_after_the_other() -> None:
     assert not os.path.exists(paths.unfinished_redact())
 
 
-def test_one_that_was_killed() -> None:
+def test_next_purge_completes_killed_purge() -> None:
     """What it noted is unfinished until somebody ends it; the next one takes it over."""
     code = (
         "import os\n"

@@ -11,8 +11,8 @@ import pytest
 
 from cortext import paths
 from cortext.features.archive.archive_sync import sync
-from cortext.features.resume.handoff_files import PIECES
-from cortext.features.resume.handoff_files import folder_of as handed_folder
+from cortext.features.resume.agent_temp_files import PIECES
+from cortext.features.resume.agent_temp_files import folder_of as handed_folder
 from cortext.features.secrets.purge_index import is_unfinished
 from tests.command import SCRIPT, begin, change_head, cortext, folder_of, git, ok
 from tests.features.secrets.tool_sessions import TOKEN, claude, codex, holding
@@ -99,9 +99,9 @@ def test_redact_continues_when_git_fails(
     assert done.returncode == 1, done.stderr
     assert holding(TOKEN, git_space / "conversations") == []
     told = problems(done)
-    start = "could not ask git whether its history has the secrets of "
+    start = "could not check whether the git history contains secrets of "
     assert sorted(each.removeprefix(start).partition(": git ")[0] for each in told) == ids
-    assert "4 masked in 2 conversations" in done.stdout
+    assert "4 secrets redacted in 2 conversations" in done.stdout
 
 
 def test_redact_continues_when_a_conversation_vanishes(git_space: Path, tmp_path: Path) -> None:
@@ -110,11 +110,11 @@ def test_redact_continues_when_a_conversation_vanishes(git_space: Path, tmp_path
     folder = folder_of(git_space, gone)
     done = cortext(git_space, "redact", "--all", "--yes", env=removing_git(tmp_path, folder))
     assert done.returncode == 1, done.stderr
-    assert problems(done) == [f"could not mask {folder}: it vanished meanwhile"]
+    assert problems(done) == [f"could not redact {folder}: it was removed or moved in the meantime"]
     assert not folder.exists()
     assert holding(TOKEN, git_space / "conversations") == []
     assert "[redacted " in (folder_of(git_space, kept) / "plan.md").read_text(encoding="utf-8")
-    assert "4 masked in 2 conversations" in done.stdout
+    assert "4 secrets redacted in 2 conversations" in done.stdout
 
 
 def test_redact_continues_when_an_archive_folder_vanishes(git_space: Path, tmp_path: Path) -> None:
@@ -132,12 +132,12 @@ def test_redact_continues_when_an_archive_folder_vanishes(git_space: Path, tmp_p
     env = removing_git(tmp_path, gone)
     done = cortext(git_space, "redact", id, "--archive", "--yes", env=env)
     assert done.returncode == 1, done.stderr
-    assert problems(done) == [f"could not mask {gone}: it vanished meanwhile"]
+    assert problems(done) == [f"could not redact {gone}: it was removed or moved in the meantime"]
     assert holding(TOKEN, paths.archive(), git_space / "conversations") == []
     assert holding("[redacted ", Path(paths.archive(), "codex")) != []
 
 
-def test_redact_masks_the_files_after_one_that_cannot_be_written(git_space: Path) -> None:
+def test_redact_continues_when_file_cannot_be_written(git_space: Path) -> None:
     """A limit for the size of files stands for a full disk."""
     id = leak(git_space, "Deploy")
     large = folder_of(git_space, id) / "a-large.txt"
@@ -148,19 +148,19 @@ def test_redact_masks_the_files_after_one_that_cannot_be_written(git_space: Path
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (8_000_000, 8_000_000)),
     )  # fmt: skip
     assert done.returncode == 1, done.stderr
-    assert problems(done) == [f"could not mask {large}: file too large"]
-    assert f"it is still in {large}" in done.stderr
+    assert problems(done) == [f"could not redact {large}: file too large"]
+    assert f"A secret is still in {large}" in done.stderr
     assert holding(TOKEN, git_space / "conversations") == [str(large)]
 
 
-def test_redact_tells_when_its_words_cannot_be_forgotten(git_space: Path) -> None:
+def test_redact_reports_handoff_files_that_cannot_be_deleted(git_space: Path) -> None:
     """The files are masked, what is left is told, and doctor knows what to do."""
     id = leak(git_space, "Deploy")
     (Path(handed_folder(PIECES)) / "a-folder").mkdir(parents=True)
     done = cortext(git_space, "redact", id, "--yes")
     assert done.returncode == 1, done.stderr
     (told,) = problems(done)
-    assert told.startswith("masked words may still be listed or found: could not empty ")
+    assert told.startswith("lists and searches may still show redacted words: could not empty ")
     assert holding(TOKEN, git_space / "conversations") == []
-    assert "2 masked in 1 conversation" in done.stdout
+    assert "2 secrets redacted in 1 conversation" in done.stdout
     assert is_unfinished()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cortext import paths
-from cortext.features.archive.archive_sync import Synced, sync
+from cortext.features.archive.archive_sync import SyncResult, sync
 from cortext.features.secrets import redaction_record
 from cortext.features.secrets.redact_archive import redact_copies
 from cortext.features.secrets.scan import scan_one
@@ -50,14 +50,14 @@ def said_in_archive(held: Held) -> str:
     return "\n".join(message.content for message in bridge.decode(source).session.messages)
 
 
-def synced() -> Synced:
+def synced() -> SyncResult:
     result = sync()
     assert result.errors == []
     return result
 
 
 @every_tool
-def test_when_the_tool_goes_on(tool: type, tools_home: Path) -> None:
+def test_sync_keeps_redaction_when_tool_session_grows(tool: type, tools_home: Path) -> None:
     """What is new is copied, and the secret does not come back, also where it is said again."""
     held: Held = tool(tools_home, "Hello.", f"my key is {TOKEN}", "Thanks.")
     before = held.path.read_bytes()
@@ -78,7 +78,7 @@ def test_when_the_tool_goes_on(tool: type, tools_home: Path) -> None:
 
 
 @every_tool
-def test_without_what_is_remembered_to_save_time(tool: type, tools_home: Path) -> None:
+def test_sync_keeps_redaction_when_known_folder_is_lost(tool: type, tools_home: Path) -> None:
     """Nothing comes back when `.known` is lost, which anybody may delete."""
     held: Held = tool(tools_home, "Hello.", f"my key is {TOKEN}")
     synced()
@@ -93,7 +93,7 @@ def test_without_what_is_remembered_to_save_time(tool: type, tools_home: Path) -
 
 
 @every_tool
-def test_what_no_sync_has_copied_yet(tool: type, tools_home: Path) -> None:
+def test_first_sync_after_redact_copies_redacted_text(tool: type, tools_home: Path) -> None:
     """It is masked when it is copied."""
     held: Held = tool(tools_home, "Hello.", f"my key is {TOKEN}")
     redact_copies(held.row)
@@ -103,7 +103,7 @@ def test_what_no_sync_has_copied_yet(tool: type, tools_home: Path) -> None:
 
 
 @every_tool
-def test_with_another_key(tool: type, tools_home: Path) -> None:
+def test_sync_keeps_redaction_when_key_is_lost(tool: type, tools_home: Path) -> None:
     """Nobody knows then which secrets those were: all stay out, and no copy is made anew."""
     held: Held = tool(tools_home, "Hello.", f"my key is {TOKEN}", "Thanks.")
     synced()
@@ -121,7 +121,7 @@ def test_with_another_key(tool: type, tools_home: Path) -> None:
     assert [path for path in kept() if ".~" in path] == []
 
 
-def test_a_fork_of_it(tools_home: Path) -> None:
+def test_sync_redacts_secret_in_fork(tools_home: Path) -> None:
     """A new session with the same words is without the same secret."""
     held = claude(tools_home, "Hello.", f"my key is {TOKEN}")
     synced()
@@ -136,7 +136,7 @@ def test_a_fork_of_it(tools_home: Path) -> None:
     assert archive_has(TOKEN) == []
 
 
-def test_one_finding_alone(tools_home: Path) -> None:
+def test_redact_of_one_finding_leaves_other_secrets(tools_home: Path) -> None:
     """The others stay as they are, and come with what is new."""
     held = claude(tools_home, f"one {TOKEN}", f"two {KEY}")
     synced()
@@ -147,7 +147,7 @@ def test_one_finding_alone(tools_home: Path) -> None:
     assert TOKEN in said_in_archive(held)
 
 
-def test_older_copies_are_masked(tools_home: Path) -> None:
+def test_redact_covers_older_archive_copies(tools_home: Path) -> None:
     """`NAME.~1.gz` is what the tool wrote before it wrote the file anew."""
     held = gemini(tools_home, "Hello.", f"my key is {TOKEN}", "Thanks.")
     synced()
@@ -160,7 +160,7 @@ def test_older_copies_are_masked(tools_home: Path) -> None:
     assert held.path == other.path
 
 
-def test_a_redact_that_was_killed_before_the_copy(tools_home: Path) -> None:
+def test_sync_completes_redact_killed_before_archive_copy(tools_home: Path) -> None:
     """What is remembered is written first: the next sync ends it."""
     held = claude(tools_home, "Hello.", f"my key is {TOKEN}")
     synced()
@@ -174,7 +174,7 @@ def test_a_redact_that_was_killed_before_the_copy(tools_home: Path) -> None:
     assert "And one more." in said_in_archive(held)
 
 
-def test_a_damaged_key_copies_nothing_rather_than_the_secret(tools_home: Path) -> None:
+def test_sync_refuses_redacted_session_when_key_is_damaged(tools_home: Path) -> None:
     """It is named, and all other sessions are copied."""
     held = claude(tools_home, "Hello.", f"my key is {TOKEN}")
     opencode(tools_home, "Hello there.")
@@ -183,11 +183,11 @@ def test_a_damaged_key_copies_nothing_rather_than_the_secret(tools_home: Path) -
     Path(paths.redaction_key()).write_bytes(b"short")
     held.say("And one more.")
     result = sync()
-    assert ["key of redaction is damaged" in one.reason for one in result.errors] == [True]
+    assert ["redaction key is damaged" in one.reason for one in result.errors] == [True]
     assert archive_has(TOKEN) == []
 
 
-def test_nothing_tells_what_was_masked(tools_home: Path) -> None:
+def test_redaction_record_is_private_and_holds_no_secret(tools_home: Path) -> None:
     """Only fingerprints with a key are kept, for this user alone."""
     held = claude(tools_home, f"my key is {TOKEN}")
     synced()
@@ -198,18 +198,20 @@ def test_nothing_tells_what_was_masked(tools_home: Path) -> None:
     assert os.stat(redaction_record.redactions_path()).st_mode & 0o777 == 0o600
 
 
-def test_damaged_notes_are_said_once(tools_home: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_damaged_redaction_record_is_reported_once(
+    tools_home: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     """However many of their lines cannot be read."""
     notes = Path(redaction_record.redactions_path())
     notes.parent.mkdir(parents=True, exist_ok=True)
     notes.write_bytes(b"]]\n" * 3)
     redaction_record.ArchiveRedactions("claude")
     (said,) = caplog.messages
-    assert said.startswith(f"line 1 of {notes} is damaged, and not used: ")
-    assert said.endswith(", and 2 more")
+    assert said.startswith(f"line 1 of {notes} is damaged and ignored: ")
+    assert said.endswith("(damaged lines in total: 3)")
 
 
-def test_a_damaged_copy_that_is_mended(tools_home: Path) -> None:
+def test_repaired_archive_copy_stays_redacted(tools_home: Path) -> None:
     """What doctor takes from the tool again is without it."""
     from cortext.features.doctor.check_archive import ArchiveCopy, check_copy
 
@@ -225,7 +227,7 @@ def test_a_damaged_copy_that_is_mended(tools_home: Path) -> None:
     assert said_in_archive(held).endswith("Thanks.")
 
 
-def test_a_rollout_that_codex_compressed(tools_home: Path) -> None:
+def test_sync_keeps_redaction_of_rollout_compressed_by_codex(tools_home: Path) -> None:
     """It continues the masked copy of what it was before."""
     if not shutil.which("zstd"):
         pytest.skip("zstd is not installed")

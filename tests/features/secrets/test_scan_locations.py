@@ -52,7 +52,7 @@ def bound(space: Path, held: Held) -> str:
 
 
 @pytest.mark.parametrize("tool", [claude, codex, opencode], ids=lambda tool: tool.__name__)
-def test_the_sessions_that_a_conversation_was_had_in(
+def test_scan_names_tool_transcript_and_redact_changes_only_archive(
     tool: Any, secret_space: Path, scan_home: Path
 ) -> None:
     """The tool's own file is named and never changed; `--archive` masks our copy."""
@@ -68,17 +68,19 @@ def test_the_sessions_that_a_conversation_was_had_in(
     assert str(held.path) in {one["path"] for one in found}
     text = cortext(secret_space, "scan", id).stdout
     assert f"cortext redact {id} --archive" in text
-    assert f"not touched, it is the tool's own: {held.path}" in text
+    assert f"in the tool's own file, which cortext never changes: {held.path}" in text
     done = cortext(secret_space, "redact", id, "--archive", "--yes")
     assert done.returncode == 0, done.stderr
-    assert f"the tool still has it: {held.path}" in done.stderr
+    assert f"A secret is still in the tool's own file: {held.path}" in done.stderr
     assert held.path.read_bytes() == before
     assert holding(TOKEN, paths.archive(), secret_space) == []
     assert {one["ours"] for one in found_by(secret_space, id)} == {False}
 
 
 @pytest.mark.parametrize("tool", [claude, codex, opencode], ids=lambda tool: tool.__name__)
-def test_what_is_taken_in_later(tool: Any, secret_space: Path, scan_home: Path) -> None:
+def test_capture_after_redact_brings_no_secret_back(
+    tool: Any, secret_space: Path, scan_home: Path
+) -> None:
     """The tool still has the secret: what is new comes into the conversation, and that does not."""
     held: Held = tool(scan_home, "Hello.", f"my key is {TOKEN}")
     ok(secret_space, "import", held.row.key)
@@ -93,7 +95,9 @@ def test_what_is_taken_in_later(tool: Any, secret_space: Path, scan_home: Path) 
     assert holding(TOKEN, secret_space, paths.archive()) == []
 
 
-def test_without_archive_the_copy_is_named(secret_space: Path, scan_home: Path) -> None:
+def test_redact_without_archive_option_names_remaining_copy(
+    secret_space: Path, scan_home: Path
+) -> None:
     """What is left is said, also when something else was masked."""
     held = claude(scan_home, f"my key is {TOKEN}")
     sync()
@@ -103,11 +107,11 @@ def test_without_archive_the_copy_is_named(secret_space: Path, scan_home: Path) 
     done = cortext(secret_space, "redact", id, "--yes")
     assert done.returncode == 0, done.stderr
     assert holding(TOKEN, secret_space) == []
-    assert "our copy still has it: " in done.stderr
+    assert "A secret is still in the archive" in done.stderr
     assert str(held.path) in done.stderr
 
 
-def test_what_no_message_has(secret_space: Path, scan_home: Path) -> None:
+def test_scan_covers_tool_results_and_attachments(secret_space: Path, scan_home: Path) -> None:
     """A line's other fields, and attachments, are looked at as they stand in the file."""
     result = {"stdout": f"GITHUB_TOKEN={TOKEN}", "interrupted": False}
     lines = [
@@ -130,7 +134,9 @@ def test_what_no_message_has(secret_space: Path, scan_home: Path) -> None:
     assert json.loads(copy.split(b"\n")[0])["toolUseResult"]["interrupted"] is False
 
 
-def test_long_results_in_files_of_their_own(secret_space: Path, scan_home: Path) -> None:
+def test_redact_covers_tool_result_files_beside_transcript(
+    secret_space: Path, scan_home: Path
+) -> None:
     """A private key over many lines, in what Claude Code keeps beside the transcript."""
     held = claude(scan_home, "Hello.")
     body = "\n".join(["Ab3" * 21 + "x"] * 6)
@@ -146,7 +152,7 @@ def test_long_results_in_files_of_their_own(secret_space: Path, scan_home: Path)
     assert holding("Ab3Ab3Ab3", paths.archive()) == []
 
 
-def test_names_of_threads(secret_space: Path, scan_home: Path) -> None:
+def test_redact_covers_codex_thread_names(secret_space: Path, scan_home: Path) -> None:
     """Codex keeps them in a file of their own, which is copied as it is."""
     held = codex(scan_home, "Hello.")
     name = {"id": held.row.key, "thread_name": f"Use {TOKEN}", "updated_at": "2026-01-01"}
@@ -161,7 +167,7 @@ def test_names_of_threads(secret_space: Path, scan_home: Path) -> None:
     assert holding(TOKEN, paths.archive()) == []
 
 
-def test_what_a_conversation_was_made_of(secret_space: Path) -> None:
+def test_redact_covers_spawn_session_that_was_imported(secret_space: Path) -> None:
     """A session of `spawn` is left as it is when one is made of it, and not listed any more."""
     store = open_session_store(f"log:{paths.spawn_sessions()}")
     session = Session("coder-1", title="Coding")
@@ -189,7 +195,7 @@ LEFT_BY_OTHERS = (
 )
 
 
-def test_what_others_left_beside(secret_space: Path) -> None:
+def test_redact_covers_editor_backups_beside_conversation(secret_space: Path) -> None:
     """Editors and sync programs keep old versions where the new ones are."""
     id = begin(secret_space, "plan", "Deploy", "Hello.")
     paths_ = sorted(str(folder_of(secret_space, id) / name) for name in LEFT_BY_OTHERS)
@@ -204,7 +210,7 @@ def test_what_others_left_beside(secret_space: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["coder-1.jsonl~", "coder-1 (conflicted copy).jsonl"])
-def test_what_others_left_beside_a_log(name: str, secret_space: Path) -> None:
+def test_redact_covers_backups_of_log_but_not_similar_ids(name: str, secret_space: Path) -> None:
     """Of `spawn`; another session whose id begins like it stays as it is."""
     store = open_session_store(f"log:{paths.spawn_sessions()}")
     for id, words in (("coder-1", "Hi"), ("coder-1.b", f"Use {KEY}"), ("coder-10", f"Use {KEY}")):
@@ -221,7 +227,7 @@ def test_what_others_left_beside_a_log(name: str, secret_space: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["notes.txt", ".session/messages.jsonl"])
-def test_text_with_two_bytes_a_letter(name: str, secret_space: Path) -> None:
+def test_redact_keeps_utf_16_and_utf_32_encoding(name: str, secret_space: Path) -> None:
     """Editors of Windows save it so; what is masked in it can be read with them."""
     id = begin(secret_space, "plan", "Deploy", "Hello.")
     path = folder_of(secret_space, id) / name
@@ -237,7 +243,7 @@ def test_text_with_two_bytes_a_letter(name: str, secret_space: Path) -> None:
         assert text.endswith("] here.\r\n")
 
 
-def test_two_encodings_in_one_file(secret_space: Path) -> None:
+def test_redact_covers_file_with_mixed_encodings(secret_space: Path) -> None:
     """A shell may append the one to the other."""
     id = begin(secret_space, "plan", "Deploy", "Hello.")
     path = folder_of(secret_space, id) / "out.log"
@@ -248,7 +254,7 @@ def test_two_encodings_in_one_file(secret_space: Path) -> None:
     assert path.read_bytes().endswith(b"three\n")
 
 
-def test_the_trash(secret_space: Path, scan_home: Path) -> None:
+def test_redact_covers_conversation_in_trash(secret_space: Path, scan_home: Path) -> None:
     """`--all` looks at it; an id that is there can be redacted, and restored afterwards."""
     id = begin(secret_space, "plan", "Deploy", "Hello.", f"Use {TOKEN} here.")
     ok(secret_space, "rename", id, f"Deploy with {TOKEN}")
@@ -259,14 +265,14 @@ def test_the_trash(secret_space: Path, scan_home: Path) -> None:
     assert cortext(secret_space, "scan", "--all").returncode == 1
     done = cortext(secret_space, "redact", id, "--yes")
     assert done.returncode == 0, done.stderr
-    assert "it is in the trash" in done.stderr
+    assert "This conversation is in the trash." in done.stderr
     assert holding(TOKEN, paths.trash()) == []
     assert cortext(secret_space, "scan", "--all").returncode == 0
     ok(secret_space, "trash", "restore", id)
     assert "Use [redacted github-token " in ok(secret_space, "show", id)
 
 
-def test_a_copy_in_the_trash(secret_space: Path, scan_home: Path) -> None:
+def test_redact_covers_archive_copy_in_trash(secret_space: Path, scan_home: Path) -> None:
     """Of a tool's session, compressed, under a number; it can be put back."""
     held = claude(scan_home, "Hello.", f"my key is {TOKEN}")
     sync()
@@ -279,7 +285,7 @@ def test_a_copy_in_the_trash(secret_space: Path, scan_home: Path) -> None:
     assert holding("[redacted github-token ", paths.archive()) != []
 
 
-def test_an_entry_of_the_trash_without_its_note(secret_space: Path) -> None:
+def test_redact_covers_trash_entry_with_damaged_note(secret_space: Path) -> None:
     """What nobody can list is looked at all the same."""
     file = secret_space / "one.txt"
     file.write_text(f"Use {TOKEN}\n", encoding="utf-8")
@@ -290,7 +296,9 @@ def test_an_entry_of_the_trash_without_its_note(secret_space: Path) -> None:
     assert holding(TOKEN, paths.trash()) == []
 
 
-def test_copies_of_no_session(secret_space: Path, scan_home: Path) -> None:
+def test_redact_all_covers_orphaned_copies_and_temp_files(
+    secret_space: Path, scan_home: Path
+) -> None:
     """An older copy may be all that is left; temp files of a killed sync are there too."""
     held = claude(scan_home, "Hello.", f"my key is {TOKEN}")
     sync()
@@ -309,7 +317,7 @@ def test_copies_of_no_session(secret_space: Path, scan_home: Path) -> None:
     assert holding(TOKEN, paths.archive()) + holding(KEY, paths.archive()) == []
 
 
-def test_a_copy_that_cannot_be_read_is_named(secret_space: Path, scan_home: Path) -> None:
+def test_scan_names_unreadable_archive_copy(secret_space: Path, scan_home: Path) -> None:
     """It is not taken for clean."""
     held = claude(scan_home, "Hello.", f"my key is {TOKEN}")
     sync()
@@ -317,4 +325,4 @@ def test_a_copy_that_cannot_be_read_is_named(secret_space: Path, scan_home: Path
     copy.write_bytes(copy.read_bytes()[:-20])
     held.path.unlink()
     done = cortext(secret_space, "scan", "--all")
-    assert f"not looked at: {copy}" in done.stderr
+    assert f"not scanned: {copy}" in done.stderr

@@ -63,7 +63,9 @@ def searches(space: Path) -> bool:
 
 
 @pytest.mark.parametrize("searched", [True, False], ids=["searched after", "not searched after"])
-def test_a_conversation(trash_space: Path, data_home: Path, searched: bool) -> None:
+def test_emptying_trash_removes_text_of_conversation(
+    trash_space: Path, data_home: Path, searched: bool
+) -> None:
     """Its words are in no file, whether the index knew that it was deleted or not."""
     id = begin(trash_space, "plan", "Quagga", SECRET, "An answer about vermillion.")
     ok(trash_space, "stop", id, "--summary", "Xylotheca it was")
@@ -79,7 +81,9 @@ def test_a_conversation(trash_space: Path, data_home: Path, searched: bool) -> N
     assert holding(data_home) == []
 
 
-def test_another_in_its_place(trash_space: Path, data_home: Path) -> None:
+def test_emptying_trash_removes_text_when_id_is_used_again(
+    trash_space: Path, data_home: Path
+) -> None:
     """A conversation that was made where the deleted one had been does not hide its words."""
     id = begin(trash_space, "plan", "Same", SECRET)
     assert searches(trash_space)
@@ -92,7 +96,7 @@ def test_another_in_its_place(trash_space: Path, data_home: Path) -> None:
     assert "Something" in ok(trash_space, "search", "something")
 
 
-def test_a_session_of_aur(trash_space: Path, data_home: Path) -> None:
+def test_emptying_trash_removes_text_of_spawn_session(trash_space: Path, data_home: Path) -> None:
     """The same for what was said in `aur spawn`."""
     folder = Path(paths.spawn_sessions())
     folder.mkdir(parents=True)
@@ -107,7 +111,9 @@ def test_a_session_of_aur(trash_space: Path, data_home: Path) -> None:
 
 
 @pytest.mark.parametrize("kept", [True, False], ids=["the tool has it", "the tool has it no more"])
-def test_our_copy_of_a_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: bool) -> None:
+def test_emptying_trash_removes_text_of_archive_copy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: bool
+) -> None:
     """The same for the archive's copy of a tool's session, whose own file is not touched."""
     homes: Homes = lay_out(tmp_path)
     for name, value in homes.environment.items():
@@ -132,7 +138,9 @@ def test_our_copy_of_a_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     assert not kept or own.read_bytes() == before
 
 
-def test_what_was_never_indexed(trash_space: Path, data_home: Path) -> None:
+def test_emptying_trash_keeps_index_that_never_had_conversation(
+    trash_space: Path, data_home: Path
+) -> None:
     """An index that never had it stays as it is: only what costs nothing is done."""
     assert not searches(trash_space)
     before = index().stat()
@@ -144,7 +152,7 @@ def test_what_was_never_indexed(trash_space: Path, data_home: Path) -> None:
     assert holding(data_home) == []
 
 
-def test_a_turn_more_is_no_reason(trash_space: Path) -> None:
+def test_emptying_trash_keeps_index_when_other_conversation_grew(trash_space: Path) -> None:
     """What came to a conversation that is there takes nothing away."""
     id = begin(trash_space, "plan", "Growing", "One.")
     assert not searches(trash_space)
@@ -156,7 +164,7 @@ def test_a_turn_more_is_no_reason(trash_space: Path) -> None:
     assert index().stat().st_ino == before
 
 
-def test_no_index(trash_space: Path, data_home: Path) -> None:
+def test_emptying_trash_creates_no_index(trash_space: Path, data_home: Path) -> None:
     """Where nobody ever searched none is made."""
     id = begin(trash_space, "plan", "Quagga", SECRET)
     ok(trash_space, "delete", id, "--yes")
@@ -165,7 +173,9 @@ def test_no_index(trash_space: Path, data_home: Path) -> None:
     assert holding(data_home) == []
 
 
-def test_somebody_reads_the_catalog(trash_space: Path, data_home: Path) -> None:
+def test_emptying_trash_removes_text_while_catalog_is_read(
+    trash_space: Path, data_home: Path
+) -> None:
     """What another process keeps from being taken out of the catalog goes with its file."""
     id = begin(trash_space, "plan", "Quagga", SECRET)
     ok(trash_space, "list")
@@ -181,7 +191,7 @@ def test_somebody_reads_the_catalog(trash_space: Path, data_home: Path) -> None:
     assert "001-plan-another" in ok(trash_space, "list")
 
 
-def test_an_index_that_cannot_be_removed(trash_space: Path) -> None:
+def test_emptying_trash_fails_and_keeps_entries_when_index_is_read_only(trash_space: Path) -> None:
     """Then nothing is: the error says why, and later it works."""
     id = begin(trash_space, "plan", "Quagga", SECRET)
     assert searches(trash_space)
@@ -196,7 +206,9 @@ def test_an_index_that_cannot_be_removed(trash_space: Path) -> None:
     assert holding(index().parent) == []
 
 
-def test_while_another_adds_to_it(trash_space: Path, hold: Callable[[str], object]) -> None:
+def test_emptying_trash_fails_and_keeps_entries_when_index_is_locked(
+    trash_space: Path, hold: Callable[[str], object]
+) -> None:
     """Another process that may have read it already is waited for; nothing goes before."""
     id = begin(trash_space, "plan", "Quagga", SECRET)
     assert searches(trash_space)

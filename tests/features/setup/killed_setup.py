@@ -17,9 +17,9 @@ from typing import Any
 from msgspec.structs import force_setattr
 
 from cortext.features.setup.tool_setup import carry_out, plan_setup, plan_uninstall
-from cortext.tools.claude.slash_commands import ClaudeCommands
-from cortext.tools.gemini.slash_commands import GeminiCommands
-from cortext.tools.opencode.slash_commands import OpenCodeCommands
+from cortext.tools.claude.command_files import ClaudeCommands
+from cortext.tools.gemini.command_files import GeminiCommands
+from cortext.tools.opencode.command_files import OpenCodeCommands
 from cortext.tools.registry import CLAUDE, GEMINI
 
 TOOLS = ("claude", "gemini", "opencode")

@@ -49,17 +49,21 @@ def configured_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return home
 
 
-def test_eight_at_once_are_one(configured_home: Path, data_home: Path) -> None:
+def test_concurrent_setups_install_once_and_uninstall_restores_files(
+    configured_home: Path, data_home: Path
+) -> None:
     """None fails, the file of one is not taken for the change of a person, and all of it goes."""
     before = files(configured_home)
     assert end([start(configured_home, "setup", "--tools", EVERY) for _ in range(8)]) == []
-    assert "nothing to do" in ok(configured_home, "setup", "--tools", EVERY, "--yes")
+    assert "Nothing to do" in ok(configured_home, "setup", "--tools", EVERY, "--yes")
     ok(configured_home, "uninstall", "--yes")
     assert files(configured_home) == before
     assert b'"files": {}' in (data_home / "cortext/setup.json").read_bytes()
 
 
-def test_setup_and_uninstall_at_once(configured_home: Path) -> None:
+def test_uninstall_restores_files_after_concurrent_setup_and_uninstall(
+    configured_home: Path,
+) -> None:
     """Whoever comes last: what is there then is whole, and goes."""
     before = files(configured_home)
     words = [("setup", "--plugin", "--tools", EVERY), ("uninstall",)] * 3
@@ -68,7 +72,7 @@ def test_setup_and_uninstall_at_once(configured_home: Path) -> None:
     assert files(configured_home) == before
 
 
-def test_what_changed_since_it_was_shown_is_not_done(configured_home: Path) -> None:
+def test_setup_refuses_file_that_user_changed_after_plan(configured_home: Path) -> None:
     """A person agreed to something else; what another process has done is no such change."""
     from cortext.errors import CortextError
     from cortext.features.setup.tool_setup import carry_out, plan_setup
@@ -78,18 +82,21 @@ def test_what_changed_since_it_was_shown_is_not_done(configured_home: Path) -> N
     assert carry_out(shown).tools == ["codex"]
     shown = plan_setup(["gemini"])
     (configured_home / ".gemini/settings.json").write_bytes(GEMINI)
-    with pytest.raises(CortextError, match=r"settings\.json was changed meanwhile"):
+    with pytest.raises(CortextError, match=r"settings\.json was changed by another program"):
         carry_out(shown)
     assert (configured_home / ".gemini/settings.json").read_bytes() == GEMINI
     assert not (configured_home / ".gemini/commands").exists()
 
 
-def test_uninstall_where_nothing_is_writes_nothing(configured_home: Path, data_home: Path) -> None:
-    assert ok(configured_home, "uninstall", "--yes") == "nothing of cortext is in your tools\n"
+def test_uninstall_without_setup_writes_nothing(configured_home: Path, data_home: Path) -> None:
+    assert (
+        ok(configured_home, "uninstall", "--yes")
+        == "Nothing to remove: cortext is not set up in your tools.\n"
+    )
     assert list(data_home.rglob("*")) == []
 
 
-def test_one_that_waits_too_long_says_for_whom(
+def test_setup_names_lock_holder_and_changes_nothing_after_timeout(
     configured_home: Path, data_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One sentence, and nothing is changed."""
@@ -143,7 +150,7 @@ SCENES = [("", "setup"), ("setup", "uninstall"), ("earlier", "setup")]
 
 
 @pytest.mark.parametrize(("first", "verb"), SCENES)
-def test_killed_now_and_then(
+def test_uninstall_restores_files_after_kill_at_every_eleventh_step(
     first: str, verb: str, configured_home: Path, tmp_path: Path, killer: Killer
 ) -> None:
     """As below, at every eleventh moment."""
@@ -152,7 +159,7 @@ def test_killed_now_and_then(
 
 @pytest.mark.faults
 @pytest.mark.parametrize(("first", "verb"), SCENES)
-def test_killed_at_any_moment(
+def test_uninstall_restores_files_after_kill_at_every_step(
     first: str, verb: str, configured_home: Path, tmp_path: Path, killer: Killer
 ) -> None:
     """Whatever change to a file was the last one: uninstall finds all of it, right then and after

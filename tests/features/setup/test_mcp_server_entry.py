@@ -33,7 +33,9 @@ def put(person: Path, tool: str, text: str) -> Path:
     return path
 
 
-def test_each_tool_gets_its_entry_and_loses_it(person_home: Path) -> None:
+def test_setup_adds_server_entry_to_each_tool_and_uninstall_removes_entry(
+    person_home: Path,
+) -> None:
     """Where each looks for a person's servers; nothing is left of files that were made for it."""
     ok(person_home, "setup", "--tools", "claude,opencode,gemini,codex", "--yes")
     assert read(person_home, "claude")["mcpServers"] == {"cortext": {"type": "stdio", **CALL}}
@@ -55,18 +57,20 @@ def test_each_tool_gets_its_entry_and_loses_it(person_home: Path) -> None:
         ("codex", 'model = "m"\r\n\r\n[projects."/x"]\r\ntrust_level = "trusted"\r\n'),
     ],
 )
-def test_not_a_byte_of_the_person_changes(person_home: Path, tool: str, text: str) -> None:
+def test_uninstall_restores_settings_bytes_around_server_entry(
+    person_home: Path, tool: str, text: str
+) -> None:
     """Also where another server is, and after the record of what we did is lost."""
     path = put(person_home, tool, text)
     before = path.read_bytes()
     ok(person_home, "setup", "--tools", tool, "--yes")
     assert b"cortext" in path.read_bytes()
-    assert "nothing to do" in ok(person_home, "setup", "--tools", tool, "--yes")
+    assert "Nothing to do" in ok(person_home, "setup", "--tools", tool, "--yes")
     ok(person_home, "uninstall", "--tools", tool, "--yes")
     assert path.read_bytes() == before
 
 
-def test_an_entry_that_the_tool_wrote_anew_goes_too(person_home: Path) -> None:
+def test_uninstall_removes_server_entry_reformatted_by_tool(person_home: Path) -> None:
     """Claude Code writes its file again and again, in its own form."""
     path = put(person_home, "claude", '{"numStartups": 1}')
     ok(person_home, "setup", "--tools", "claude", "--yes")
@@ -89,7 +93,7 @@ def test_an_entry_that_the_tool_wrote_anew_goes_too(person_home: Path) -> None:
         ("gemini", '"command": "cortext",', '"trust": true, "command": "cortext",'),
     ],
 )
-def test_what_was_noted_in_our_entry_goes_with_it(
+def test_uninstall_removes_options_added_to_server_entry(
     person_home: Path, tool: str, old: str, new: str
 ) -> None:
     """Tools write there what a person allows; nothing of it may end up in another table."""
@@ -104,7 +108,7 @@ def test_what_was_noted_in_our_entry_goes_with_it(
 
 
 @pytest.mark.parametrize("tool", ["claude", "gemini", "codex"])
-def test_a_server_of_that_name_is_the_persons(person_home: Path, tool: str) -> None:
+def test_setup_and_uninstall_keep_user_server_named_cortext(person_home: Path, tool: str) -> None:
     """It is neither changed nor removed."""
     mine = '[mcp_servers.cortext]\ncommand = "mine"\n'
     if tool != "codex":
@@ -116,7 +120,7 @@ def test_a_server_of_that_name_is_the_persons(person_home: Path, tool: str) -> N
         assert "args" not in (person_home / FILES[tool]).read_text(encoding="utf-8")
 
 
-def test_settings_that_cannot_have_it_get_the_hooks(person_home: Path) -> None:
+def test_setup_adds_hooks_when_server_entry_cannot_be_added(person_home: Path) -> None:
     put(person_home, "gemini", '{"mcpServers": []}')
     put(person_home, "codex", "mcp_servers = {a = {command = 'b'}}\n")
     ok(person_home, "setup", "--tools", "gemini,codex", "--yes")
@@ -131,14 +135,14 @@ def test_settings_that_cannot_have_it_get_the_hooks(person_home: Path) -> None:
     )
 
 
-def test_a_file_that_is_no_json_is_left(person_home: Path) -> None:
+def test_setup_leaves_invalid_json_settings_unchanged(person_home: Path) -> None:
     path = put(person_home, "claude", '{"a": ')
     done = cortext(person_home, "setup", "--tools", "claude", "--yes")
-    assert f"{path} is left as it is: it is no JSON" in done.stderr
+    assert f"{path} is not changed: not JSON" in done.stderr
     assert path.read_text(encoding="utf-8") == '{"a": '
 
 
-def test_it_is_shown_before_it_is_done(person_home: Path) -> None:
+def test_setup_dry_run_shows_server_entry_and_changes_nothing(person_home: Path) -> None:
     put(person_home, "claude", '{\n  "a": 1\n}\n')
     shown = ok(person_home, "setup", "--tools", "claude", "--dry-run")
     assert '+    "cortext": {' in shown
@@ -153,7 +157,7 @@ def test_it_is_shown_before_it_is_done(person_home: Path) -> None:
     st.sampled_from(["\n", "\r\n"]),
     st.booleans(),
 )
-def test_a_table_in_any_toml_goes_as_it_came(
+def test_removing_server_entry_restores_any_toml(
     values: dict[str, str], newline: str, ends: bool
 ) -> None:
     lines = [*(f"{key} = {json.dumps(value)}" for key, value in values.items()), "[t]", "a = 1"]

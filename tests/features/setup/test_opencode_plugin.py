@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from cortext.features.capture.bindings import ConversationRef, bind
-from cortext.features.doctor.report import examine
+from cortext.features.doctor.diagnosis import examine
 from cortext.features.setup.tool_setup import has_hooks
 from cortext.tools.opencode.plugin import plugin_path, plugin_text
 from cortext.tools.registry import OPENCODE
@@ -28,26 +28,26 @@ for (const one of JSON.parse(process.argv[2])) await event({ event: one })
 """
 
 
-def test_only_by_choice(person_home: Path) -> None:
+def test_setup_installs_plugin_only_with_plugin_option(person_home: Path) -> None:
     """Plain setup never makes it; with --plugin it is shown, made, and gone after uninstall."""
     before = files(person_home)
     ok(person_home, "setup", "--tools", "opencode", "--yes")
     path = person_home / ".config/opencode/plugins/cortext.js"
     assert (path.exists(), has_hooks("opencode")) == (False, False)
     dry = cortext(person_home, "setup", "--tools", "opencode", "--plugin", "--dry-run")
-    assert "note: with any plug-in OpenCode asks the npm registry" in dry.stderr
+    assert "note: with any plug-in, OpenCode contacts the npm registry" in dry.stderr
     shown = dry.stdout
-    assert "make   ~/.config/opencode/plugins/cortext.js" in shown
+    assert "create ~/.config/opencode/plugins/cortext.js" in shown
     assert "+export const CortextPlugin" in shown
     said = ok(person_home, "setup", "--tools", "opencode", "--plugin", "--yes")
-    assert said == "opencode: 1 file written; `cortext uninstall` undoes it\n"
+    assert said == "Set up opencode: 1 file written.\nTo undo this: `cortext uninstall`\n"
     assert (path.read_bytes(), has_hooks("opencode")) == (plugin_text(), True)
-    assert "nothing to do" in ok(person_home, "setup", "--tools", "opencode", "--yes")
+    assert "Nothing to do" in ok(person_home, "setup", "--tools", "opencode", "--yes")
     ok(person_home, "uninstall", "--yes")
     assert files(person_home) == before
 
 
-def test_an_older_one_is_brought_up_to_date_and_a_changed_one_kept(
+def test_setup_updates_old_plugin_and_keeps_changed_plugin(
     person_home: Path, data_home: Path
 ) -> None:
     ok(person_home, "setup", "--tools", "opencode", "--plugin", "--yes")
@@ -56,7 +56,7 @@ def test_an_older_one_is_brought_up_to_date_and_a_changed_one_kept(
     old = plugin_text() + b"// older\n"
     path.write_bytes(old)
     said = cortext(person_home, "setup", "--tools", "opencode", "--yes").stderr
-    assert f"{path} is kept as you have it" in said
+    assert f"{path} is not replaced" in said
     known = json.loads(record.read_bytes())
     known["files"][str(path)]["digest"] = hashlib.sha256(old).hexdigest()
     record.write_text(json.dumps(known), encoding="utf-8")
@@ -67,18 +67,18 @@ def test_an_older_one_is_brought_up_to_date_and_a_changed_one_kept(
     assert path.read_bytes() == b"// mine\n"
 
 
-def test_a_link_that_leads_nowhere_is_left(person_home: Path) -> None:
+def test_setup_does_not_write_through_broken_plugin_link(person_home: Path) -> None:
     """Nobody has chosen a plug-in by it; and where one is chosen, nothing is written through it."""
     path = Path(plugin_path())
     path.parent.mkdir(parents=True)
     path.symlink_to(person_home / "elsewhere.js")
     assert "cortext.js" not in cortext(person_home, "setup", "--tools", "opencode", "--yes").stderr
     done = cortext(person_home, "setup", "--tools", "opencode", "--plugin", "--yes")
-    assert f"{path} is kept as you have it" in done.stderr
+    assert f"{path} is not replaced" in done.stderr
     assert (path.is_symlink(), (person_home / "elsewhere.js").exists()) == (True, False)
 
 
-def test_a_link_to_ours_goes_itself(person_home: Path) -> None:
+def test_uninstall_removes_plugin_link_and_keeps_its_target(person_home: Path) -> None:
     """What it leads to is a file of the person's."""
     path, real = Path(plugin_path()), person_home / "mine.js"
     path.parent.mkdir(parents=True)
@@ -88,7 +88,7 @@ def test_a_link_to_ours_goes_itself(person_home: Path) -> None:
     assert (os.path.lexists(path), real.read_bytes()) == (False, plugin_text())
 
 
-def test_somebody_elses_captures_nothing(person_home: Path, data_home: Path) -> None:
+def test_foreign_plugin_does_not_count_as_hooks(person_home: Path, data_home: Path) -> None:
     """A plug-in of that name is ours only if we wrote it."""
     path = Path(plugin_path())
     (data_home / "opencode").mkdir(parents=True)
@@ -102,11 +102,11 @@ def test_somebody_elses_captures_nothing(person_home: Path, data_home: Path) -> 
     assert not has_hooks("opencode")
 
 
-def test_it_is_for_opencode(person_home: Path) -> None:
+def test_setup_rejects_plugin_option_without_opencode(person_home: Path) -> None:
     done = cortext(person_home, "setup", "--tools", "claude", "--plugin", "--yes")
     assert (done.returncode, done.stderr.split("\n")[0]) == (
         1,
-        "error: the plug-in is for OpenCode",
+        "error: --plugin works only with OpenCode",
     )
     assert files(person_home) == {}
 
@@ -142,7 +142,7 @@ OTHERS: list[dict[str, Any]] = [
 
 
 @pytest.mark.needs("node", "to run the plug-in")
-def test_it_tells_of_turns_and_of_nothing_else(tmp_path: Path) -> None:
+def test_plugin_calls_hook_only_for_own_sessions_and_turns(tmp_path: Path) -> None:
     """Not of sub-agents; the words arrive as they are, and nothing is printed."""
     program = tmp_path / "bin/cortext"
     program.parent.mkdir()
@@ -163,7 +163,7 @@ def test_it_tells_of_turns_and_of_nothing_else(tmp_path: Path) -> None:
 
 
 @pytest.mark.needs("node", "to run the plug-in")
-def test_without_cortext_nothing_happens(tmp_path: Path) -> None:
+def test_plugin_is_silent_when_cortext_is_missing(tmp_path: Path) -> None:
     """OpenCode goes on as if the plug-in were not there."""
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin/node").symlink_to(str(shutil.which("node")))
@@ -172,7 +172,7 @@ def test_without_cortext_nothing_happens(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("told_by", ["argument", "stdin"])
-def test_a_turn_is_captured(
+def test_opencode_hook_captures_turn_and_pauses_on_closing_phrase(
     told_by: str, tmp_path: Path, data_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As the plug-in tells it, as an argument or on stdin; a closing phrase pauses."""

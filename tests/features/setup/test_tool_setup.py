@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from cortext import paths
 from cortext.formats import json_edit
 from cortext.tools import settings
+from cortext.tools.command_files import SlashCommand, open_slash_commands
 from cortext.tools.registry import find_tool
-from cortext.tools.slash_commands import SlashCommand, open_slash_commands
 from tests.command import cortext, ok
 from tests.faults.mounts import read_only
 from tests.features.setup.tool_files import CLAUDE, CODEX, GEMINI, files
@@ -46,7 +46,7 @@ def settings_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return home
 
 
-def test_set_up_and_uninstalled_leaves_every_byte(settings_home: Path) -> None:
+def test_uninstall_restores_every_byte_of_settings(settings_home: Path) -> None:
     """Comments, a byte order mark, CRLF, odd indentation, trailing commas, no final newline."""
     before = files(settings_home)
     ok(settings_home, "setup", "--tools", TOOLS, "--yes")
@@ -55,7 +55,7 @@ def test_set_up_and_uninstalled_leaves_every_byte(settings_home: Path) -> None:
     assert files(settings_home) == before
 
 
-def test_only_hooks_commands_and_the_server_are_added(settings_home: Path) -> None:
+def test_setup_adds_only_hooks_commands_and_server(settings_home: Path) -> None:
     """Trust, permissions and all other keys keep their values."""
     ok(settings_home, "setup", "--tools", TOOLS, "--yes")
     from cortext.formats.json_edit import parse
@@ -80,14 +80,26 @@ def test_only_hooks_commands_and_the_server_are_added(settings_home: Path) -> No
     assert not (settings_home / ".gemini/trustedFolders.json").exists()
 
 
-def test_a_second_setup_changes_nothing(settings_home: Path) -> None:
+def test_second_setup_changes_nothing(settings_home: Path) -> None:
     ok(settings_home, "setup", "--tools", TOOLS, "--yes")
     once = files(settings_home)
-    assert "nothing to do" in ok(settings_home, "setup", "--tools", TOOLS, "--yes")
+    assert "Nothing to do" in ok(settings_home, "setup", "--tools", TOOLS, "--yes")
     assert files(settings_home) == once
 
 
-def test_what_is_done_is_shown_and_asked_first(settings_home: Path) -> None:
+@pytest.mark.parametrize("options", [["--dry-run"], []])
+def test_setup_never_prints_secrets_of_settings(settings_home: Path, options: list[str]) -> None:
+    path = settings_home / ".claude/settings.json"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(
+        '{\n  "env": {"DB_PASSWORD": "correct-horse"},\n  "model": "opus"\n}\n', encoding="utf-8"
+    )
+    done = cortext(settings_home, "setup", "--tools", "claude", *options)
+    printed = done.stdout + done.stderr
+    assert ("correct-horse" in printed, '"model": "opus"' in printed) == (False, True)
+
+
+def test_setup_shows_plan_and_changes_nothing_without_confirmation(settings_home: Path) -> None:
     """A dry run shows all of it on stdout; a run with nobody to ask names the files, shows how
     those change that are there, and changes nothing."""
     before = files(settings_home)
@@ -101,16 +113,16 @@ def test_what_is_done_is_shown_and_asked_first(settings_home: Path) -> None:
     ) == (1, True)
     assert refused.stderr.split("\n")[:4] == [
         "change ~/.claude/settings.json",
-        "make   ~/.claude/commands/workspace.resume.md",
-        "make   ~/.claude/commands/workspace.stop-conversation.md",
-        "make   ~/.claude/commands/cortext.md",
+        "create ~/.claude/commands/workspace.resume.md",
+        "create ~/.claude/commands/workspace.stop-conversation.md",
+        "create ~/.claude/commands/cortext.md",
     ]
     assert '+\t\t"SessionStart": [' in refused.stderr
     assert "allowed-tools" not in refused.stderr
     assert files(settings_home) == before
 
 
-def test_a_change_of_the_person_after_setup_stays(settings_home: Path) -> None:
+def test_uninstall_keeps_user_change_made_after_setup(settings_home: Path) -> None:
     """What they added is there after uninstall, and nothing of ours."""
     ok(settings_home, "setup", "--tools", TOOLS, "--yes")
     path = settings_home / ".claude/settings.json"
@@ -119,31 +131,31 @@ def test_a_change_of_the_person_after_setup_stays(settings_home: Path) -> None:
     assert path.read_bytes() == CLAUDE.replace(b'"env"', b'"model": "mine",\r\n\t"env"')
 
 
-def test_a_command_file_that_a_person_changed_is_kept(settings_home: Path) -> None:
+def test_setup_and_uninstall_keep_command_file_changed_by_user(settings_home: Path) -> None:
     """At setup and at uninstall, and that is said."""
     ok(settings_home, "setup", "--tools", "claude", "--yes")
     path = settings_home / ".claude/commands/cortext.md"
     path.write_text("My own words.\n", encoding="utf-8")
-    for command in ("setup", "uninstall"):
+    for command, verb in (("setup", "replaced"), ("uninstall", "removed")):
         done = cortext(settings_home, command, "--tools", "claude", "--yes")
-        assert f"{path} is kept as you have it" in done.stderr
+        assert f"{path} is not {verb}, because" in done.stderr
     assert path.read_text(encoding="utf-8") == "My own words.\n"
     assert sorted(path.parent.iterdir()) == [path]
 
 
-def test_a_notify_of_the_person_is_kept(settings_home: Path) -> None:
+def test_setup_keeps_notify_of_user_in_codex_config(settings_home: Path) -> None:
     path = settings_home / ".codex/config.toml"
     path.write_text('notify = ["mine"]\n', encoding="utf-8")
     done = cortext(settings_home, "setup", "--tools", "codex", "--yes")
-    assert "it has a `notify` already; to have both, let" in done.stderr
+    assert "it already has a `notify`; to use both, let" in done.stderr
     assert '`cortext hook codex notify "$1"`' in done.stderr
     assert path.read_text(encoding="utf-8") == 'notify = ["mine"]\n'
-    assert (done.returncode, done.stdout) == (0, "nothing done\n")
+    assert (done.returncode, done.stdout) == (0, "Nothing was changed.\n")
     both = ok(settings_home, "setup", "--tools", "claude,codex", "--yes")
-    assert both == "claude: 5 files written; `cortext uninstall` undoes it\n"
+    assert both == "Set up claude: 5 files written.\nTo undo this: `cortext uninstall`\n"
 
 
-def test_what_gemini_cli_needs_is_said_once_and_where_it_is(
+def test_setup_prints_gemini_hint_once_and_only_when_gemini_is_installed(
     settings_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not by a second setup, and not where only its folder is there."""
@@ -160,7 +172,7 @@ def test_what_gemini_cli_needs_is_said_once_and_where_it_is(
     assert [asked in text for text in said] == [True, False]
 
 
-def test_no_tool_at_all_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_setup_fails_when_no_tool_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("PATH", os.defpath)
     done = cortext(tmp_path, "setup")
@@ -168,19 +180,21 @@ def test_no_tool_at_all_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("data", [b'{"hooks": []}', b'{"a": ', b"\xff\xfe{", b"[]"])
-def test_settings_that_cannot_be_read_are_left(settings_home: Path, data: bytes) -> None:
+def test_setup_leaves_unreadable_settings_and_still_adds_commands(
+    settings_home: Path, data: bytes
+) -> None:
     """With a sentence that says why; the commands are made all the same."""
     path = settings_home / ".claude/settings.json"
     path.write_bytes(data)
     done = cortext(settings_home, "setup", "--tools", "claude", "--yes")
-    assert (done.returncode, f"{path} is left as it is" in done.stderr) == (1, True)
-    assert "error: not all of it is in claude\n" in done.stderr
+    assert (done.returncode, f"{path} is not changed" in done.stderr) == (1, True)
+    assert "error: setup is incomplete for claude\n" in done.stderr
     assert "run `cortext setup --tools claude`\n" in done.stderr
     assert path.read_bytes() == data
     assert (settings_home / ".claude/commands/workspace.resume.md").exists()
 
 
-def test_settings_behind_a_link_are_written_where_they_are(settings_home: Path) -> None:
+def test_setup_writes_through_settings_link_and_keeps_mode(settings_home: Path) -> None:
     """As people keep their dotfiles; mode and link stay."""
     path, real = settings_home / ".claude/settings.json", settings_home / "dotfiles.json"
     path.rename(real)
@@ -194,7 +208,7 @@ def test_settings_behind_a_link_are_written_where_they_are(settings_home: Path) 
     assert (path.is_symlink(), real.read_bytes()) == (True, CLAUDE)
 
 
-def test_other_places_of_the_tools_are_honoured(
+def test_setup_respects_tool_folder_variables(
     settings_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for variable, path in (
@@ -213,7 +227,7 @@ def test_other_places_of_the_tools_are_honoured(
     assert files(settings_home) == before
 
 
-def test_uninstall_finds_what_is_ours_without_a_record(
+def test_uninstall_removes_hooks_and_commands_without_record(
     settings_home: Path, data_home: Path
 ) -> None:
     """The record may be lost: hooks and command files say whose they are."""
@@ -224,7 +238,7 @@ def test_uninstall_finds_what_is_ours_without_a_record(
 
 
 @given(written_settings(), st.sampled_from(["claude", "gemini"]))
-def test_hooks_in_any_settings_go_as_they_came(written: tuple[Any, str], tool: str) -> None:
+def test_removing_hooks_restores_any_settings(written: tuple[Any, str], tool: str) -> None:
     """Random settings with comments: undone, they are the same text; taken out without a record,
     the same value."""
     value, text = written
@@ -243,7 +257,7 @@ def test_hooks_in_any_settings_go_as_they_came(written: tuple[Any, str], tool: s
     assert parse(left).plain == value
 
 
-def test_a_command_file_keeps_the_end_of_its_here_document() -> None:
+def test_regenerated_command_file_keeps_its_here_document_marker() -> None:
     """Made again it is the same; made anew it is another."""
     command = SlashCommand(
         "workspace.x", "new x", 'A "quoted" \u20ac line: # not a comment.', "[topic]"
@@ -256,7 +270,9 @@ def test_a_command_file_keeps_the_end_of_its_here_document() -> None:
     assert "!{cortext slash new x --as workspace.x -- {{args}}}" in toml["prompt"]
 
 
-def test_a_workspace_has_commands_for_its_own_types(settings_home: Path, tmp_path: Path) -> None:
+def test_init_and_upgrade_write_commands_for_workspace_types(
+    settings_home: Path, tmp_path: Path
+) -> None:
     """Made by init, kept in step by upgrade, and a person's changes stay."""
     space = tmp_path / "space"
     space.mkdir()
@@ -273,16 +289,16 @@ def test_a_workspace_has_commands_for_its_own_types(settings_home: Path, tmp_pat
     assert 'description: "Look back, and learn."' in made
     assert "cortext slash new retro --stdin" in made
     assert mine.read_text(encoding="utf-8") == "Mine.\n"
-    assert ok(space, "upgrade") == "nothing to upgrade\n"
+    assert ok(space, "upgrade") == "Nothing to upgrade.\n"
 
 
-def test_without_tools_a_workspace_has_no_commands(tmp_path: Path) -> None:
+def test_init_writes_no_commands_when_no_tool_is_found(tmp_path: Path) -> None:
     """Where no AI tool is found, init writes what it always wrote."""
     ok(tmp_path, "init", env={"PATH": os.defpath})
     assert sorted(path.name for path in tmp_path.iterdir()) == [".workspace", "conversations"]
 
 
-def test_the_shell_completes_names_of_tools(settings_home: Path) -> None:
+def test_shell_completes_tool_names_after_comma(settings_home: Path) -> None:
     """Also after a comma, those that are not there yet."""
     words = {"_CORTEXT_COMPLETE": "bash_complete", "COMP_CWORD": "3"}
     for command in ("setup", "uninstall", "init"):
@@ -290,8 +306,8 @@ def test_the_shell_completes_names_of_tools(settings_home: Path) -> None:
         assert ok(settings_home, env=env) == "plain,codex,claude\n"
 
 
-def test_an_unknown_tool_is_named(settings_home: Path) -> None:
-    for names, said in (("claude,emacs", "there is no tool 'emacs';"), (",", "names no tool;")):
+def test_setup_rejects_unknown_tool_by_name(settings_home: Path) -> None:
+    for names, said in (("claude,emacs", "unknown tool 'emacs';"), (",", "no tool is named;")):
         done = cortext(settings_home, "setup", "--tools", names)
         assert (done.returncode, said in done.stderr) == (2, True), done.stderr
 
@@ -307,7 +323,7 @@ def test_an_unknown_tool_is_named(settings_home: Path) -> None:
         {"files": {"SETTINGS": {"digest": "", "steps": [], "made": [["permissions"]]}}},
     ],
 )
-def test_a_record_that_is_wrong_is_not_believed(
+def test_uninstall_ignores_invalid_record_and_keeps_user_settings(
     settings_home: Path, data_home: Path, record: dict[str, Any]
 ) -> None:
     """Our hooks go, and nothing of the person's."""
@@ -326,7 +342,7 @@ def test_a_record_that_is_wrong_is_not_believed(
     assert after == before
 
 
-def test_a_hook_that_a_person_extended_stays(settings_home: Path) -> None:
+def test_uninstall_keeps_hook_extended_by_user(settings_home: Path) -> None:
     """It runs more than what we wrote."""
     ok(settings_home, "setup", "--tools", "gemini", "--yes")
     path = settings_home / ".gemini/settings.json"
@@ -336,7 +352,7 @@ def test_a_hook_that_a_person_extended_stays(settings_home: Path) -> None:
     assert "hook gemini AfterAgent; ls" in path.read_text("utf-8")
 
 
-def test_settings_that_a_link_leads_nowhere_to(settings_home: Path) -> None:
+def test_setup_creates_settings_at_target_of_broken_link(settings_home: Path) -> None:
     """They are made where the link leads, as if there were none yet."""
     path = settings_home / ".gemini/settings.json"
     path.unlink()
@@ -347,7 +363,7 @@ def test_settings_that_a_link_leads_nowhere_to(settings_home: Path) -> None:
 
 @pytest.mark.parametrize("name", [".claude/settings.json", ".claude/commands/cortext.md"])
 @pytest.mark.parametrize("make", [os.mkdir, os.mkfifo])
-def test_what_is_no_file_is_left(
+def test_setup_and_uninstall_skip_folder_or_pipe_in_place_of_file(
     settings_home: Path, name: str, make: Callable[[str], None]
 ) -> None:
     """A folder or a pipe in the place of one of a tool's files keeps nothing else."""
@@ -356,16 +372,16 @@ def test_what_is_no_file_is_left(
     path.parent.mkdir(exist_ok=True)
     make(str(path))
     done = cortext(settings_home, "setup", "--tools", "claude,gemini", "--yes")
-    assert (done.returncode, f"{path} is left as it is" in done.stderr) == (1, True)
+    assert (done.returncode, f"{path} is not changed" in done.stderr) == (1, True)
     assert (settings_home / ".claude/commands/workspace.resume.md").exists()
     assert b"cortext hook gemini" in (settings_home / ".gemini/settings.json").read_bytes()
     done = cortext(settings_home, "uninstall", "--yes")
-    assert (done.returncode, f"{path} is left as it is" in done.stderr) == (0, True)
+    assert (done.returncode, f"{path} is not changed" in done.stderr) == (0, True)
     assert (settings_home / ".gemini/settings.json").read_bytes() == GEMINI
     assert not (settings_home / ".claude/commands/workspace.resume.md").exists()
 
 
-def test_a_record_with_what_is_no_path(settings_home: Path, data_home: Path) -> None:
+def test_uninstall_ignores_invalid_path_in_record(settings_home: Path, data_home: Path) -> None:
     """It is passed over, and the rest of the record counts."""
     ok(settings_home, "setup", "--tools", "gemini", "--yes")
     record = data_home / "cortext/setup.json"
@@ -376,7 +392,7 @@ def test_a_record_with_what_is_no_path(settings_home: Path, data_home: Path) -> 
     assert (settings_home / ".gemini/settings.json").read_bytes() == GEMINI
 
 
-def test_large_settings_are_read_once_for_each_step(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_adding_hooks_parses_settings_once_per_step(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each of our hooks moves what stands behind it: only that makes a text worth reading anew."""
     texts: list[str] = []
     real = json_edit.JsonSpan
@@ -391,7 +407,7 @@ def test_large_settings_are_read_once_for_each_step(monkeypatch: pytest.MonkeyPa
     assert len(edited.steps) == len(texts) == len(find_tool("claude").hook_events)
 
 
-def test_uninstall_names_the_file_that_cannot_be_written(settings_home: Path) -> None:
+def test_uninstall_names_record_that_cannot_be_written(settings_home: Path) -> None:
     ok(settings_home, "setup", "--tools", "claude", "--yes")
     record = Path(paths.data_home()) / "cortext/setup.json"
     with read_only(record.parent):

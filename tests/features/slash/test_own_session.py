@@ -16,9 +16,7 @@ def asked(tmp_path: Path, cwd: Path, text: str) -> None:
     (folder / f"{ID}.jsonl").write_text(f"{json.dumps(line)}\n", encoding="utf-8")
 
 
-def test_the_words_that_were_just_said_do_not_find_themselves(
-    claude_space: Path, tmp_path: Path
-) -> None:
+def test_slash_briefing_does_not_match_calling_session(claude_space: Path, tmp_path: Path) -> None:
     """An agent that is asked to go on with something finds that, and is not asked which."""
     begin(claude_space, "plan", "Long story", "Once upon a time.")
     asked(tmp_path, claude_space, "Go on with the long story")
@@ -28,7 +26,9 @@ def test_the_words_that_were_just_said_do_not_find_themselves(
     assert "| Once upon a time." in told
 
 
-def test_several_others_are_shown_without_it(claude_space: Path, tmp_path: Path) -> None:
+def test_slash_briefing_omits_calling_session_from_matches(
+    claude_space: Path, tmp_path: Path
+) -> None:
     """To choose from."""
     begin(claude_space, "plan", "Long story of paging")
     begin(claude_space, "plan", "Long story of search")

@@ -30,7 +30,7 @@ def transcript(space: Path, id: str, *said: str, hour: int = 1) -> None:
     (folder / f"{id}.jsonl").write_text("\n".join([*lines, ""]), encoding="utf-8")
 
 
-def test_a_number_opens_a_session_of_a_tool(claude_space: Path) -> None:
+def test_slash_briefing_number_opens_tool_session(claude_space: Path) -> None:
     """The one that has it in the list, which says the tool; one that is gone is an error, and so
     is a number that the list did not have."""
     begin(claude_space, "plan", "Something with 2 in it")
@@ -46,12 +46,12 @@ def test_a_number_opens_a_session_of_a_tool(claude_space: Path) -> None:
     data = path.read_bytes()
     path.unlink()
     gone = ok(claude_space, "slash", "briefing", "2")
-    assert "error: number 2 of the last list is not there any more\n" in gone
+    assert "error: number 2 of the last list no longer exists\n" in gone
     path.write_bytes(data)
     assert "| By tables." in ok(claude_space, "slash", "briefing", "2")
 
 
-def test_what_was_not_stopped_is_resumed_with_all_of_it(
+def test_slash_briefing_captures_transcript_of_unstopped_conversation(
     claude_space: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where no hook takes it, it is taken first."""
@@ -63,13 +63,13 @@ def test_what_was_not_stopped_is_resumed_with_all_of_it(
     assert "| It is slow." in told
 
 
-def test_a_session_gets_what_was_said_elsewhere(
+def test_slash_briefing_prints_only_messages_from_other_sessions(
     claude_space: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The rest of the history it has; while nothing was, it has all."""
     fed(claude_space, "The parser", "new", "plan")
     transcript(claude_space, ID, "/workspace.plan The parser", "It is slow.")
-    held = "The history already stands in this session."
+    held = "This session already contains the history."
     assert held in fed(claude_space, "the parser", "briefing")
     other = "33333333-2222-4333-8444-555555555555"
     with monkeypatch.context() as patch:
@@ -78,6 +78,6 @@ def test_a_session_gets_what_was_said_elsewhere(
         transcript(claude_space, other, "Which one?", "The second.", hour=2)
     told = fed(claude_space, "the parser", "briefing")
     assert held not in told
-    assert "but for what was said elsewhere" in told
+    assert "except for the following messages from elsewhere" in told
     assert "| The second." in told
     assert "| It is slow." not in told

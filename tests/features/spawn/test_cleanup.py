@@ -24,12 +24,13 @@ from cortext import (
 from cortext.durability.trash_folder import Trash
 from cortext.features.errors_log import last_errors
 from cortext.features.manage import trash as trash
-from cortext.features.spawn import cleanup
-from cortext.features.spawn.cleanup import clean, delete, expire, start_expiry, take_cleanup_notice
-from cortext.features.spawn.session_files import session_path
+from cortext.features.spawn import background_cleanup, cleanup
+from cortext.features.spawn.aurora_settings import SpawnSettings
+from cortext.features.spawn.background_cleanup import start_expiry, take_cleanup_notice
+from cortext.features.spawn.cleanup import clean, delete, expire
 from cortext.features.spawn.spawn_list import list_spawned
-from cortext.features.spawn.spawn_sessions import Spawned
-from cortext.features.spawn.spawn_settings import SpawnSettings
+from cortext.features.spawn.spawn_locks_and_recovery import session_path
+from cortext.features.spawn.spawn_sessions import SpawnSession
 from tests.command import ok
 
 NOW = datetime.now(UTC)
@@ -63,7 +64,7 @@ def until(what: Callable[[], Any], seconds: float = 30) -> None:
         time.sleep(0.02)
 
 
-def test_deleted_session_can_be_had_back(tmp_path: Path) -> None:
+def test_trash_restores_deleted_session_byte_for_byte(tmp_path: Path) -> None:
     """It is in the trash under its id and title, with what was set aside; `trash restore` puts
     all of it back, byte for byte."""
     path = write("one", 1)
@@ -82,7 +83,7 @@ def test_deleted_session_can_be_had_back(tmp_path: Path) -> None:
     assert [row.key for row in list_spawned()] == ["one"]
 
 
-def test_trash_is_emptied_of_sessions(tmp_path: Path) -> None:
+def test_emptying_trash_removes_deleted_sessions(tmp_path: Path) -> None:
     """For good, without an error."""
     write("one", 1)
     delete("one")
@@ -98,7 +99,7 @@ def test_damaged_session_can_be_deleted() -> None:
 
 
 @pytest.mark.parametrize("id", ["none", "on"])
-def test_only_a_whole_id_is_deleted(id: str) -> None:
+def test_delete_rejects_unknown_id_and_id_prefix(id: str) -> None:
     """No beginning of one."""
     write("one", 1)
     with pytest.raises(SessionNotFoundError):
@@ -107,15 +108,15 @@ def test_only_a_whole_id_is_deleted(id: str) -> None:
 
 
 @pytest.mark.parametrize("id", ["../one", "", "a/b", "a\0b"])
-def test_an_id_that_is_none_is_refused(id: str) -> None:
+def test_delete_rejects_invalid_id(id: str) -> None:
     """Nothing outside the folder is reached."""
     with pytest.raises(InvalidIdError):
         delete(id)
 
 
-def test_open_session_is_not_deleted() -> None:
+def test_delete_refuses_open_session_and_names_its_process() -> None:
     """The error names who has it open."""
-    session = Spawned.begin("qa-test", id="one")
+    session = SpawnSession.begin("qa-test", id="one")
     with pytest.raises(SessionLockedError, match=f"process {os.getpid()}"):
         delete("one")
     assert there() == {"one"}
@@ -124,7 +125,7 @@ def test_open_session_is_not_deleted() -> None:
     assert there() == set()
 
 
-def test_age_is_that_of_the_last_turn() -> None:
+def test_clean_measures_age_by_last_turn() -> None:
     """Neither the file's time nor the beginning; the beginning where nothing was said."""
     write("old", 50, 31)
     write("recent", 50, 29)
@@ -135,18 +136,18 @@ def test_age_is_that_of_the_last_turn() -> None:
     assert (there(), kept) == ({"recent", "never-recent"}, [])
 
 
-def test_zero_days_is_everything_that_is_not_open() -> None:
+def test_clean_with_zero_days_deletes_every_session_not_open() -> None:
     """What nobody has open goes, whatever its status."""
     for id, status in (("a", "active"), ("b", "completed"), ("c", "interrupted")):
         write(id, 0, status=status)
-    session = Spawned.begin("qa-test", id="open")
+    session = SpawnSession.begin("qa-test", id="open")
     gone, kept = clean(0)
     assert (len(gone), there()) == (3, {"open"})
-    assert kept == ["open: is open now"]
+    assert kept == ["open: it is open"]
     session.close(completed=True)
 
 
-def test_clock_that_jumped_makes_nothing_old() -> None:
+def test_clean_keeps_recent_session_after_clock_jump() -> None:
     """A clock that was wrong for a while: the latest turn counts, not only the last."""
     write("back", 3, 20_000)
     write("forth", -20_000, 40)
@@ -154,17 +155,17 @@ def test_clock_that_jumped_makes_nothing_old() -> None:
     assert there() == {"back", "forth"}
 
 
-def test_what_is_from_the_future_stays_and_is_named() -> None:
+def test_clean_keeps_and_names_session_from_future() -> None:
     """Also if everything is to go."""
     write("later", -2)
     write("begun-later", 40, began=-1)
     write("old", 40)
     gone, kept = clean(0)
     assert (len(gone), there()) == (1, {"later", "begun-later"})
-    assert sorted(kept)[1].startswith("later: is from the future: ")
+    assert sorted(kept)[1].startswith("later: its time is in the future: ")
 
 
-def test_clock_that_is_behind_deletes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_clean_deletes_nothing_when_clock_is_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     """In 1970 everything is from the future."""
     write("old", 400)
     monkeypatch.setattr(clock, "now", lambda: datetime(1970, 1, 1, 0, 5, tzinfo=UTC))
@@ -176,7 +177,7 @@ def test_clock_that_is_behind_deletes_nothing(monkeypatch: pytest.MonkeyPatch) -
     "data",
     [b"", b"{broken\n", b"\0" * 100, b'{"type":"metadata","session_id":"bad"}\n'],
 )
-def test_what_cannot_be_read_stays_and_is_named(data: bytes) -> None:
+def test_clean_keeps_and_names_unreadable_session(data: bytes) -> None:
     """However old the file is, and whatever its bytes are: they stay as they are."""
     write("old", 40)
     path = write("bad", 40)
@@ -187,7 +188,7 @@ def test_what_cannot_be_read_stays_and_is_named(data: bytes) -> None:
     assert [line.startswith(f"bad: {path}, line 1: ") for line in kept] == [True]
 
 
-def test_one_bad_line_keeps_a_session() -> None:
+def test_clean_keeps_session_with_one_damaged_line() -> None:
     """It is named with the line."""
     path = write("bad", 40)
     path.write_bytes(path.read_bytes() + b"{broken\n")
@@ -195,26 +196,27 @@ def test_one_bad_line_keeps_a_session() -> None:
     assert there() == {"bad"}
 
 
-def test_session_that_was_resumed_meanwhile_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_clean_keeps_session_resumed_after_listing(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is looked at again just before it is moved."""
     write("one", 40)
     write("two", 40)
     rows = list_spawned()
     monkeypatch.setattr(cleanup, "list_spawned", lambda: rows)
-    session = Spawned.reopen("one")
+    session = SpawnSession.reopen("one")
     session.take_in([SessionMessage("user", "still here")])
     session.close(completed=True)
-    held = Spawned.reopen("two")
+    held = SpawnSession.reopen("two")
     gone, kept = clean(30)
     assert (gone, there()) == ([], {"one", "two"})
+    name = Path("/proc/self/comm").read_text().strip()
     assert sorted(kept) == [
-        "one: was used meanwhile",
-        f"two: is held by process {os.getpid()} ({Path('/proc/self/comm').read_text().strip()})",
+        "one: it was used meanwhile",
+        f"two: it is in use by process {os.getpid()} ({name})",
     ]
     held.close(completed=True)
 
 
-def test_what_cannot_be_moved_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_clean_keeps_session_that_cannot_be_moved_to_trash(monkeypatch: pytest.MonkeyPatch) -> None:
     """The others go, and it is said why."""
     write("one", 40)
     write("two", 40)
@@ -232,40 +234,40 @@ def test_what_cannot_be_moved_stays(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("days", [-1, -0.5, float("nan"), float("inf"), "30", None, True])
-def test_what_is_no_age_is_refused(days: Any) -> None:
+def test_clean_rejects_invalid_age(days: Any) -> None:
     """With one sentence, and nothing goes."""
     write("one", 400)
-    with pytest.raises(CortextError, match="an age is a number of days, 0 or more"):
+    with pytest.raises(CortextError, match="the number of days must be 0 or more"):
         clean(days)
     assert there() == {"one"}
 
 
-def test_age_may_be_longer_than_there_are_times() -> None:
+def test_clean_deletes_nothing_for_huge_age() -> None:
     """Then nothing is as old."""
     write("one", 400)
     assert clean(1e300) == ([], [])
     assert there() == {"one"}
 
 
-def test_what_went_is_told_once() -> None:
+def test_cleanup_notice_counts_deleted_sessions_once() -> None:
     """With how many, also over several clean-ups."""
     assert take_cleanup_notice() == ""
     write("one", 40)
     expire(30)
     assert (
-        take_cleanup_notice()
-        == "1 session older than 30 days deleted; `cortext trash list` shows it"
+        take_cleanup_notice() == "1 session older than 30 days moved to the trash. "
+        "To list the trash: `cortext trash list`"
     )
     assert take_cleanup_notice() == ""
     for id in ("two", "three", "four"):
         write(id, 40)
         expire(30)
-    assert take_cleanup_notice().startswith("3 sessions older than 30 days deleted")
+    assert take_cleanup_notice().startswith("3 sessions older than 30 days moved to the trash")
     expire(30)
     assert take_cleanup_notice() == ""
 
 
-def test_what_fails_behind_the_scenes_is_in_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_background_cleanup_is_logged(monkeypatch: pytest.MonkeyPatch) -> None:
     """`cortext doctor` shows it."""
 
     def fail(*args: object, **more: object) -> None:
@@ -276,14 +278,14 @@ def test_what_fails_behind_the_scenes_is_in_the_log(monkeypatch: pytest.MonkeyPa
     assert "cleaning up sessions: CortextError: it did not work" in last_errors()[-1]
 
 
-def test_old_sessions_go_by_themselves() -> None:
+def test_background_cleanup_deletes_only_old_sessions() -> None:
     """A real process of its own does it: the old one goes to the trash; what is recent, open,
     damaged or from the future stays."""
     write("old", 31)
     write("recent", 29)
     write("later", -5)
     write("bad", 31).write_bytes(b"{broken\n")
-    session = Spawned.begin("qa-test", id="open")
+    session = SpawnSession.begin("qa-test", id="open")
     session.take_in([SessionMessage("user", "x", timestamp=NOW - timedelta(days=31))])
     assert start_expiry(MONTH, list_spawned())
     until(lambda: "old" not in there())
@@ -293,19 +295,19 @@ def test_old_sessions_go_by_themselves() -> None:
     session.close(completed=True)
 
 
-def test_clean_up_outlives_who_began_it() -> None:
+def test_background_cleanup_outlives_its_parent() -> None:
     """The command has ended when the file goes."""
     write("old", 31)
     program = (
-        "import os; from cortext.features.spawn.cleanup import start_expiry;"
-        "from cortext.features.spawn.spawn_settings import SpawnSettings;"
+        "import os; from cortext.features.spawn.background_cleanup import start_expiry;"
+        "from cortext.features.spawn.aurora_settings import SpawnSettings;"
         "start_expiry(SpawnSettings('', 30, 1, [])); os._exit(0)"
     )
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
     until(lambda: "old" not in there())
 
 
-def test_nothing_is_started_without_need(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_background_cleanup_starts_only_when_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Off by default; not if nothing is old; and, where that is not known, not twice in a few
     minutes."""
     started: list[tuple[str, ...]] = []
@@ -314,7 +316,7 @@ def test_nothing_is_started_without_need(monkeypatch: pytest.MonkeyPatch) -> Non
         started.append(arguments)
         return True
 
-    monkeypatch.setattr(cleanup, "start_detached", start)
+    monkeypatch.setattr(background_cleanup, "start_detached", start)
     assert not start_expiry(MONTH)  # there is no folder
     write("recent", 1)
     assert not start_expiry(MONTH._replace(expiry_days=0), list_spawned())

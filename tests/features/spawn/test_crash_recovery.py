@@ -45,7 +45,7 @@ def check(tmp_path: Path, turns: int) -> None:
     assert (row["turn_count"], row["status"]) == (turns + 2, "completed")
 
 
-def test_killed_while_a_turn_streams(tmp_path: Path) -> None:
+def test_kill_during_turn_keeps_completed_exchanges(tmp_path: Path) -> None:
     """Nothing of that turn is kept, all before it is; the agent does not stay for long."""
     with aur(tmp_path, "-i", "--session", "one") as terminal:
         terminal.prompt()
@@ -59,7 +59,7 @@ def test_killed_while_a_turn_streams(tmp_path: Path) -> None:
     check(tmp_path, 2)
 
 
-def test_killed_between_turns(tmp_path: Path) -> None:
+def test_kill_between_turns_keeps_all_exchanges(tmp_path: Path) -> None:
     """All exchanges are there."""
     with aur(tmp_path, "-i", "--session", "one") as terminal:
         terminal.prompt()
@@ -72,7 +72,7 @@ def test_killed_between_turns(tmp_path: Path) -> None:
     check(tmp_path, 4)
 
 
-def test_killed_after_it_was_resumed(tmp_path: Path) -> None:
+def test_kill_after_resume_marks_session_interrupted(tmp_path: Path) -> None:
     """What was completed once is interrupted now."""
     with aur(tmp_path, "-i", "--session", "one") as terminal:
         terminal.prompt()
@@ -89,7 +89,7 @@ def test_killed_after_it_was_resumed(tmp_path: Path) -> None:
 
 
 @pytest.mark.needs("strace", "to kill it in the middle of saving")
-def test_killed_while_it_saves(tmp_path: Path) -> None:
+def test_kill_during_save_keeps_written_exchange(tmp_path: Path) -> None:
     """After the lines were written and before they were synced: they are there, whole. What a kill
     does at every other call of it is in the fault sweep."""
     under = ("strace", "-f", "-o", os.devnull, "-e", "trace=fdatasync")

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from cortext.errors import CortextError
-from cortext.features.spawn.agents import Agent
+from cortext.features.spawn.agent_definitions import Agent
+from cortext.features.spawn.aurora_settings import SpawnSettings
 from cortext.features.spawn.run_agent import AgentFailedError, AgentTurn, Runner, choose_runner
-from cortext.features.spawn.spawn_settings import SpawnSettings
 from cortext.tools import stream_events
 from cortext.tools.claude.headless import ClaudeSpeech
 from cortext.tools.launch import LaunchPlan, ToolMissingError
@@ -57,13 +57,13 @@ def until(holds: Callable[[], bool]) -> bool:
     return True
 
 
-def test_the_prompt_goes_in_and_the_answer_comes_out(tmp_path: Path) -> None:
+def test_agent_receives_exact_prompt_and_returns_exact_answer(tmp_path: Path) -> None:
     """All of it, as it is, in the folder that was given."""
     runner = shell("pwd; cat")
     assert answer(runner, "ünï 🎉\n$(x)", tmp_path) == f"{tmp_path.resolve()}\nünï 🎉\n$(x)"
 
 
-def test_a_large_prompt_and_a_large_answer(tmp_path: Path) -> None:
+def test_agent_handles_large_prompt_and_answer_without_deadlock(tmp_path: Path) -> None:
     """A program that writes while it reads, and one that reads all first: neither waits for us."""
     prompt = "".join(f"line {number} ünï\n" for number in range(70_000))
     assert len(prompt.encode()) > 1_000_000
@@ -72,7 +72,7 @@ def test_a_large_prompt_and_a_large_answer(tmp_path: Path) -> None:
     assert answer(python(slow), prompt, tmp_path) == prompt
 
 
-def test_pieces_come_as_they_are_written(tmp_path: Path) -> None:
+def test_answer_streams_and_joins_split_characters(tmp_path: Path) -> None:
     """The first is here while the program still waits; a character cut in two is one."""
     code = (
         "import os, time\n"
@@ -88,19 +88,19 @@ def test_pieces_come_as_they_are_written(tmp_path: Path) -> None:
     assert turn.tokens is None
 
 
-def test_a_program_that_does_not_read(tmp_path: Path) -> None:
+def test_answer_counts_when_agent_does_not_read_prompt(tmp_path: Path) -> None:
     """Its answer counts, however much of the prompt is left."""
     assert answer(shell("exec <&-; echo yes"), "x" * 1_000_000, tmp_path) == "yes\n"
 
 
-def test_a_program_that_goes_on_after_its_output(tmp_path: Path) -> None:
+def test_turn_waits_for_agent_that_runs_after_closing_output(tmp_path: Path) -> None:
     """It is waited for, also if it complains at length meanwhile and reads to the end."""
     code = "echo yes; exec >&-; head -c 300000 /dev/zero >&2; cat >/dev/null; touch done"
     assert answer(shell(code), "x" * 300_000, tmp_path) == "yes\n"
     assert (tmp_path / "done").exists()
 
 
-def test_a_child_that_holds_the_output_does_not_keep_us(tmp_path: Path) -> None:
+def test_turn_ends_children_that_hold_output_open(tmp_path: Path) -> None:
     """When the program has ended the answer is whole, and its children are ended too."""
     code = "sleep 300 & echo $! > pid; echo yes"
     assert answer(shell(code), "", tmp_path) == "yes\n"
@@ -108,7 +108,7 @@ def test_a_child_that_holds_the_output_does_not_keep_us(tmp_path: Path) -> None:
     assert until(lambda: gone(pid))
 
 
-def test_a_failed_turn(tmp_path: Path) -> None:
+def test_failed_turn_reports_exit_code_and_end_of_stderr(tmp_path: Path) -> None:
     """The error has the exit code and the end of what it complained about."""
     error = failure(shell("echo half; seq 100000 >&2; echo broken >&2; exit 3"), tmp_path)
     assert error.code == 3
@@ -117,27 +117,27 @@ def test_a_failed_turn(tmp_path: Path) -> None:
     assert len(str(error)) < 5000
 
 
-def test_a_complaint_in_colours(tmp_path: Path) -> None:
+def test_failed_turn_shows_stderr_without_colours(tmp_path: Path) -> None:
     """Its words are shown, not its colours."""
     error = failure(shell("printf '\\033[31mbroken\\033[0m\\n' >&2; exit 1"), tmp_path)
     assert error.why == "broken"
 
 
 @pytest.mark.parametrize("code", ["true", "echo; echo '  '", "cat >/dev/null"])
-def test_an_empty_answer_is_a_failure(code: str, tmp_path: Path) -> None:
+def test_empty_answer_fails_turn(code: str, tmp_path: Path) -> None:
     """Blanks alone are no answer."""
-    assert failure(shell(code), tmp_path).why == "it said nothing"
+    assert failure(shell(code), tmp_path).why == "it did not answer"
 
 
-def test_a_program_that_is_killed(tmp_path: Path) -> None:
+def test_killed_agent_fails_turn(tmp_path: Path) -> None:
     """Half an answer is none."""
     assert failure(shell("echo half; kill -9 $$"), tmp_path).code == -signal.SIGKILL
 
 
-def test_a_folder_that_is_gone(tmp_path: Path) -> None:
+def test_missing_folder_fails_turn(tmp_path: Path) -> None:
     """One sentence, no traceback."""
     error = failure(shell("echo yes"), tmp_path / "gone")
-    assert "cannot be started: no such file or directory" in str(error)
+    assert "could not be started: no such file or directory" in str(error)
 
 
 STUBBORN = """
@@ -175,7 +175,7 @@ def left(tmp_path: Path) -> list[str]:
 
 
 @pytest.mark.needs("/proc/self/exe", "to see processes")
-def test_ctrl_c_ends_all_of_it(tmp_path: Path) -> None:
+def test_ctrl_c_ends_agent_and_all_its_processes(tmp_path: Path) -> None:
     """Ctrl+C in the middle: the program, its child that ignores signals, and one that left the
     group; and it is Ctrl+C that the caller gets."""
     with pytest.raises(KeyboardInterrupt):
@@ -184,7 +184,7 @@ def test_ctrl_c_ends_all_of_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.needs("/proc/self/exe", "to see processes")
-def test_a_second_ctrl_c_ends_it_at_once(tmp_path: Path) -> None:
+def test_second_ctrl_c_leaves_no_process(tmp_path: Path) -> None:
     """An impatient person leaves no process behind either."""
     main = threading.main_thread().ident
     assert main
@@ -221,7 +221,7 @@ def bombarded(folder: Path) -> None:
 
 
 @pytest.mark.needs("/proc/self/exe", "to see processes")
-def test_many_ctrl_c_leave_nothing_behind(tmp_path: Path) -> None:
+def test_many_ctrl_c_leave_no_process(tmp_path: Path) -> None:
     """However fast they come; it is Ctrl+C that the caller gets."""
     # In a process of its own: here one that comes late would end the tests.
     process = multiprocessing.get_context("spawn").Process(target=bombarded, args=(tmp_path,))
@@ -239,7 +239,7 @@ def stopped(runner: Runner, cwd: Path, pids: list[int]) -> None:
             raise KeyboardInterrupt
 
 
-def test_told_to_end_while_it_is_ended(tmp_path: Path) -> None:
+def test_sigterm_during_shutdown_is_raised_after_agent_ended(tmp_path: Path) -> None:
     """The program is ended first; then it is raised, in the place of Ctrl+C."""
 
     class EndedError(Exception):
@@ -261,18 +261,22 @@ def test_told_to_end_while_it_is_ended(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("code", ["yes", "yes | tr -d '\\n'", "cat /dev/zero"])
-def test_an_answer_without_end(tmp_path: Path, code: str) -> None:
+def test_endless_answer_fails_turn_and_ends_agent(tmp_path: Path, code: str) -> None:
     """It fails when it is longer than can be kept, and the program is ended."""
     error = failure(shell(f"echo $$ > pid; exec {code}"), tmp_path)
     assert error.why == "its answer is longer than 64 MB"
     assert gone(int((tmp_path / "pid").read_text(encoding="utf-8")))
 
 
-def test_a_line_of_a_tool_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_endless_line_fails_turn_with_tool_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It fails by the tool's name, as anything that it does wrong."""
     monkeypatch.setattr(stream_events, "_LONGEST_LINE", 1 << 20)
     plan = LaunchPlan("", ("/bin/sh", "-c", "exec cat /dev/zero"), str(tmp_path))
-    with pytest.raises(AgentFailedError, match="claude failed: it wrote a line of more than 1 MB"):
+    with pytest.raises(
+        AgentFailedError, match="claude failed: the tool wrote a line of more than 1 MB"
+    ):
         have(AgentTurn("claude", plan, ClaudeSpeech(), ""))
 
 
@@ -281,7 +285,7 @@ def have(turn: AgentTurn) -> None:
         list(turn)
 
 
-def test_leaving_early_ends_it(tmp_path: Path) -> None:
+def test_leaving_turn_early_ends_agent(tmp_path: Path) -> None:
     """Also without an error: who leaves the block wants no more of it."""
     with shell("echo $$; sleep 300").start("", cwd=str(tmp_path)) as turn:
         pid = int(next(iter(turn)))
@@ -289,7 +293,7 @@ def test_leaving_early_ends_it(tmp_path: Path) -> None:
     assert gone(pid)
 
 
-def test_our_files_are_not_handed_on(tmp_path: Path) -> None:
+def test_agent_inherits_no_open_files(tmp_path: Path) -> None:
     """The agent has stdin, stdout and stderr, not the lock of a session."""
     with open(tmp_path / "lock", "w", encoding="utf-8") as file:
         os.set_inheritable(file.fileno(), True)
@@ -298,7 +302,7 @@ def test_our_files_are_not_handed_on(tmp_path: Path) -> None:
     assert str(tmp_path / "lock") not in said
 
 
-def test_the_terminal_is_not_handed_on(tmp_path: Path) -> None:
+def test_agent_runs_in_its_own_session(tmp_path: Path) -> None:
     """It runs in a session of its own: Ctrl+C is ours to hand on."""
     said = answer(python("import os; print(os.getsid(0) == os.getpid())"), "", tmp_path)
     assert said == "True\n"
@@ -320,7 +324,9 @@ def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None
     return make
 
 
-def test_which_tool(tools: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_choose_runner_follows_order_of_precedence(
+    tools: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What is given, the environment, the setting, the agent's own, the first installed."""
     tools("claude", "codex", "gemini", "opencode", "my-llm")
     agent = Agent("a", "", "", tool="gemini", model="m-1", model_of="gemini")
@@ -335,7 +341,7 @@ def test_which_tool(tools: Callable[..., None], monkeypatch: pytest.MonkeyPatch)
     assert [each.model for each in chosen] == ["", "m-1", "", "", ""]
 
 
-def test_a_tool_that_is_not_installed(tools: Callable[..., None]) -> None:
+def test_choose_runner_hints_install_of_missing_tool(tools: Callable[..., None]) -> None:
     """One sentence, and how to install it."""
     tools("codex")
     with pytest.raises(ToolMissingError, match="claude is not installed") as caught:
@@ -346,19 +352,21 @@ def test_a_tool_that_is_not_installed(tools: Callable[..., None]) -> None:
 @pytest.mark.parametrize(
     ("command", "said"),
     [
-        ("no-such-llm --x", "there is no program no-such-llm"),
-        ("my-llm 'a", "cannot be read: no closing quotation"),
-        ("''", "there is no program"),
+        ("no-such-llm --x", "program not found: no-such-llm"),
+        ("my-llm 'a", "no closing quotation"),
+        ("''", "program not found"),
     ],
 )
-def test_a_command_that_is_none(command: str, said: str, tools: Callable[..., None]) -> None:
+def test_choose_runner_rejects_invalid_command(
+    command: str, said: str, tools: Callable[..., None]
+) -> None:
     """One sentence, before anything starts."""
     tools("my-llm")
     with pytest.raises(CortextError, match=said):
         choose_runner(command, None, SETTINGS)
 
 
-def test_a_command_is_no_shell(tmp_path: Path, tools: Callable[..., None]) -> None:
+def test_custom_command_runs_without_shell(tmp_path: Path, tools: Callable[..., None]) -> None:
     """What a shell would run is a word like any other."""
     tools()
     (tmp_path / "bin/args").write_text('#!/bin/sh\nprintf "%s|" "$@"\n', encoding="utf-8")
@@ -368,7 +376,9 @@ def test_a_command_is_no_shell(tmp_path: Path, tools: Callable[..., None]) -> No
     assert not (tmp_path / "x").exists()
 
 
-def test_with_nothing_installed(tmp_path: Path, tools: Callable[..., None]) -> None:
+def test_choose_runner_falls_back_to_echo_when_no_tool_is_installed(
+    tmp_path: Path, tools: Callable[..., None]
+) -> None:
     """An echo says so, how to change it, and what was said: not the whole prompt."""
     tools()
     runner = choose_runner(None, None, SETTINGS)

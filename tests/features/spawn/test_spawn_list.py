@@ -4,13 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from cortext.features.spawn.session_files import session_path
-from cortext.features.spawn.spawn_list import find_spawned, list_spawned
-from cortext.features.spawn.spawn_sessions import Spawned
+from cortext.features.spawn.find_spawned import find_spawned
+from cortext.features.spawn.spawn_list import list_spawned
+from cortext.features.spawn.spawn_locks_and_recovery import session_path
+from cortext.features.spawn.spawn_sessions import SpawnSession
 
 
 def had(id: str, agent: str, *said: str, title: str = "", completed: bool = True) -> None:
-    session = Spawned.begin(agent, id=id)
+    session = SpawnSession.begin(agent, id=id)
     for text in said:
         session.keep(text, f"an answer to {id}")
     if title:
@@ -30,7 +31,7 @@ def sessions() -> None:
 
 
 @pytest.mark.usefixtures("sessions")
-def test_filters_leave_what_matches() -> None:
+def test_list_spawned_filters_by_agent_and_status() -> None:
     """By agent, by status, by both; `paused` is another word for interrupted."""
     assert {row.key for row in list_spawned()} == {"session-1", "session-12", "other"}
     assert {row.key for row in list_spawned(agent="qa-test")} == {"session-1", "other"}
@@ -40,9 +41,9 @@ def test_filters_leave_what_matches() -> None:
     assert list_spawned(agent="qa") == []
 
 
-def test_an_open_session_is_active() -> None:
+def test_session_is_active_only_while_open() -> None:
     """While it is open, and not when its process was killed."""
-    session = Spawned.begin("qa-test", id="one")
+    session = SpawnSession.begin("qa-test", id="one")
     assert [row.key for row in list_spawned(status="active")] == ["one"]
     session._mark.release()
     assert [row.key for row in list_spawned(status="interrupted")] == ["one"]
@@ -66,13 +67,13 @@ def test_an_open_session_is_active() -> None:
         ("  ", []),
     ],
 )
-def test_the_first_tier_that_matches_decides(query: str, found: list[str]) -> None:
+def test_query_matches_id_then_prefix_then_title_then_text(query: str, found: list[str]) -> None:
     """An id, the beginning of one, words of a title, words that were said."""
     assert ids(query) == found
 
 
 @pytest.mark.usefixtures("sessions")
-def test_damage_hides_no_words() -> None:
+def test_query_finds_text_in_damaged_session() -> None:
     """What can be read of a damaged session is looked through."""
     path = Path(session_path("session-1"))
     path.write_bytes(b"{broken\n" + path.read_bytes())

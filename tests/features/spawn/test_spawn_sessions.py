@@ -18,12 +18,12 @@ from cortext import (
     SessionNotFoundError,
     SessionStorageError,
 )
-from cortext.durability.lifetime_lock import live_holder
+from cortext.durability.open_session_mark import live_holder
 from cortext.errors import CortextError
 from cortext.features.spawn import spawn_sessions
-from cortext.features.spawn.session_files import live_path, recover, session_path
 from cortext.features.spawn.spawn_list import list_spawned
-from cortext.features.spawn.spawn_sessions import Spawned
+from cortext.features.spawn.spawn_locks_and_recovery import live_path, recover, session_path
+from cortext.features.spawn.spawn_sessions import SpawnSession
 from cortext.stores.log import LogStore
 from cortext.tools.stream_events import LONGEST, LONGEST_TURN
 
@@ -36,15 +36,15 @@ def lines_of(id: str) -> list[dict[str, Any]]:
 
 def had(id: str, exchanges: int = 3, *, completed: bool = True) -> None:
     """A session that was had and has ended."""
-    session = Spawned.begin("qa-test", id=id)
+    session = SpawnSession.begin("qa-test", id=id)
     for number in range(exchanges):
         session.keep(f"question {number}", f"answer {number}")
     session.close(completed=completed)
 
 
-def test_file_is_there_before_the_first_prompt(data_home: Path) -> None:
+def test_begin_writes_metadata_line_before_first_prompt(data_home: Path) -> None:
     """Line 1 has all that the specification asks for."""
-    session = Spawned.begin("qa-test", id="session-123")
+    session = SpawnSession.begin("qa-test", id="session-123")
     assert session.path == str(data_home / "aurora/spawn/sessions/session-123.jsonl")
     (head,) = lines_of("session-123")
     assert head["type"] == "metadata"
@@ -56,9 +56,9 @@ def test_file_is_there_before_the_first_prompt(data_home: Path) -> None:
     assert head["created_at"]
 
 
-def test_exchange_is_two_turns() -> None:
+def test_keep_writes_exchange_as_two_turns() -> None:
     """Role, content, time and tokens stand on each."""
-    session = Spawned.begin("qa-test", id="one")
+    session = SpawnSession.begin("qa-test", id="one")
     session.keep("what?", "that", tokens=77)
     _, question, answer = lines_of("one")
     assert (question["type"], question["role"], question["content"]) == ("turn", "user", "what?")
@@ -70,7 +70,7 @@ def test_exchange_is_two_turns() -> None:
 def test_reopened_session_has_all_its_turns() -> None:
     """In order, and in what the agent gets next."""
     had("one")
-    session = Spawned.reopen("one")
+    session = SpawnSession.reopen("one")
     assert (session.was, session.count) == ("completed", 6)
     said = [turn.content for turn in session.turns()]
     assert said == [f"{word} {n}" for n in range(3) for word in ("question", "answer")]
@@ -80,16 +80,16 @@ def test_reopened_session_has_all_its_turns() -> None:
 
 
 @pytest.mark.parametrize(("completed", "word"), [(True, "completed"), (False, "interrupted")])
-def test_status_when_it_ends(completed: bool, word: str) -> None:
+def test_close_records_completed_or_interrupted_status(completed: bool, word: str) -> None:
     had("one", completed=completed)
     assert lines_of("one")[0]["status"] == word
-    assert Spawned.reopen("one").was == word
+    assert SpawnSession.reopen("one").was == word
 
 
 def test_last_turns_have_their_numbers() -> None:
     """The last three of ten are 8, 9 and 10."""
     had("one", 5)
-    session = Spawned.reopen("one")
+    session = SpawnSession.reopen("one")
     assert [(n, turn.content) for n, turn in session.last(3)] == [
         (8, "answer 3"),
         (9, "question 4"),
@@ -99,30 +99,30 @@ def test_last_turns_have_their_numbers() -> None:
     assert session.last(0) == []
 
 
-def test_session_is_open_in_one_process() -> None:
+def test_second_open_of_session_names_its_process() -> None:
     """A second one is told who has it; also here, and also for a new one of the same name."""
-    session = Spawned.begin("qa-test", id="one")
+    session = SpawnSession.begin("qa-test", id="one")
     with pytest.raises(SessionLockedError, match=f"open in process {os.getpid()}"):
-        Spawned.reopen("one")
+        SpawnSession.reopen("one")
     with pytest.raises(SessionLockedError, match=f"open in process {os.getpid()}"):
-        Spawned.begin("qa-test", id="one")
+        SpawnSession.begin("qa-test", id="one")
     session.close(completed=True)
     assert live_holder(live_path("one")) is None
     with pytest.raises(SessionStorageError, match="already"):
-        Spawned.begin("qa-test", id="one")
+        SpawnSession.begin("qa-test", id="one")
 
 
-def test_refused_session_can_be_opened_later() -> None:
+def test_failed_reopen_releases_session() -> None:
     """A session that could not be opened is not held."""
     had("one")
     path = Path(session_path("one"))
     path.write_bytes(path.read_bytes().replace(b'"role":"assistant"', b'"role":', 1))
     with pytest.raises(SessionCorruptedError, match="line 3"):
-        Spawned.reopen("one")
+        SpawnSession.reopen("one")
     assert live_holder(live_path("one")) is None
 
 
-def test_recovered_session_has_every_good_line() -> None:
+def test_recover_keeps_every_good_line_and_original_file() -> None:
     """The file as it was stays beside it."""
     had("one")
     path = Path(session_path("one"))
@@ -130,40 +130,40 @@ def test_recovered_session_has_every_good_line() -> None:
     path.write_bytes(damaged)
     done = recover("one")
     assert (done.kept, done.lost, Path(done.aside).read_bytes()) == (5, 1, damaged)
-    session = Spawned.reopen("one")
+    session = SpawnSession.reopen("one")
     assert (session.agent, session.count, session.was) == ("qa-test", 5, "interrupted")
     assert [t.content for t in session.turns()][:3] == ["question 0", "question 1", "answer 1"]
 
 
-def test_recovered_session_without_a_head() -> None:
+def test_recover_keeps_turns_when_metadata_line_is_damaged() -> None:
     """Turns are kept where line 1 is gone."""
     had("one")
     path = Path(session_path("one"))
     path.write_bytes(b"{\n" + path.read_bytes().partition(b"\n")[2])
     done = recover("one")
     assert (done.kept, done.lost) == (6, 1)
-    assert Spawned.reopen("one").agent == "default"
+    assert SpawnSession.reopen("one").agent == "default"
 
 
-def test_torn_tail_is_said_and_set_aside() -> None:
+def test_reopen_notes_torn_tail_and_next_turn_sets_torn_bytes_aside() -> None:
     """It is no corruption: the session goes on, and nothing of it is lost."""
     had("one")
     path = Path(session_path("one"))
     path.write_bytes(path.read_bytes() + b'{"type":"turn","role":"us')
-    session = Spawned.reopen("one")
+    session = SpawnSession.reopen("one")
     assert (session.count, len(session.notes)) == (6, 1)
-    assert "the last line is torn" in session.notes[0]
-    assert session.notes[0].endswith("the next turn sets them aside in a .torn file beside it")
+    assert "the last line is incomplete" in session.notes[0]
+    assert session.notes[0].endswith("the next turn moves them to a .torn file next to it")
     session.keep("next", "yes")
     assert Path(f"{path}.torn").read_bytes() == b'{"type":"turn","role":"us'
     assert [turn["content"] for turn in lines_of("one")[-2:]] == ["next", "yes"]
 
 
-def test_exchange_that_could_not_be_saved_goes_with_the_next(
+def test_unsaved_exchange_is_saved_with_next_exchange(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Nothing of it is lost, and nothing is there twice."""
-    session = Spawned.begin("qa-test", id="one")
+    session = SpawnSession.begin("qa-test", id="one")
     append = LogStore.append
 
     def full(*args: object, **kwargs: object) -> None:
@@ -183,9 +183,9 @@ def test_exchange_that_could_not_be_saved_goes_with_the_next(
     assert session.count == 4
 
 
-def test_fork_goes_on_with_the_same_turns() -> None:
+def test_fork_copies_turns_and_leaves_parent_unchanged() -> None:
     """The fork names its parent; the parent stays as it was."""
-    session = Spawned.begin("qa-test", id="one")
+    session = SpawnSession.begin("qa-test", id="one")
     session.keep("what?", "that")
     fork = session.fork()
     session.close(completed=False)
@@ -198,9 +198,9 @@ def test_fork_goes_on_with_the_same_turns() -> None:
     assert lines_of("one")[0]["status"] == "interrupted"
 
 
-def test_title_is_the_first_request() -> None:
+def test_title_is_first_line_of_first_request_until_rename() -> None:
     """Its first line, not longer than any other title; a person's own stays as it is."""
-    session = Spawned.begin("qa-test", id="one")
+    session = SpawnSession.begin("qa-test", id="one")
     session.keep("\n  why " + "it " * 60 + "\nmore", "because")
     assert lines_of("one")[0]["title"] == ("why " + "it " * 60).strip()
     session.rename("My " + "words " * 30)
@@ -211,18 +211,18 @@ def test_title_is_the_first_request() -> None:
         session.rename("x" * 1001)
 
 
-def test_title_of_many_at_once() -> None:
+def test_title_of_imported_turns_is_first_request() -> None:
     """The first request of an import or a fork, not the last."""
-    session = Spawned.begin("qa-test", id="one")
+    session = SpawnSession.begin("qa-test", id="one")
     session.take_in([SessionMessage("user", text) for text in (" ", "first", "last")])
     assert session.title == "first"
     session.rename("")
     assert session.fork().title == "first"
 
 
-def test_what_is_closed_stays_so() -> None:
+def test_second_close_keeps_status_of_first_close() -> None:
     """The first that closes it says how it ended."""
-    session = Spawned.begin("qa-test", id="one")
+    session = SpawnSession.begin("qa-test", id="one")
     session.close(completed=True)
     session.close(completed=False)
     assert lines_of("one")[0]["status"] == "completed"
@@ -232,19 +232,19 @@ def full(*args: object, **kwargs: object) -> None:
     raise SessionStorageError("could not write: no space left on device")
 
 
-def test_session_that_could_not_begin_is_not_held(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_begin_releases_session(monkeypatch: pytest.MonkeyPatch) -> None:
     """It can begin when there is room."""
     with monkeypatch.context() as patch:
         patch.setattr(LogStore, "save", full)
         with pytest.raises(SessionStorageError) as caught:
-            Spawned.begin("qa-test", id="one")
+            SpawnSession.begin("qa-test", id="one")
     assert caught.value  # it keeps the frames in which the session was
     assert live_holder(live_path("one")) is None
 
 
-def test_fork_that_fails_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_fork_leaves_no_file_and_no_lock(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither a file nor a lock; the session is open as it was."""
-    session = Spawned.begin("qa-test", id="one")
+    session = SpawnSession.begin("qa-test", id="one")
     session.keep("what?", "that")
     with monkeypatch.context() as patch:
         patch.setattr(LogStore, "append", full)
@@ -259,7 +259,7 @@ def test_fork_that_fails_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None
     assert len(lines_of("one")) == 5
 
 
-def test_head_is_read_by_who_has_the_session(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reopen_reads_metadata_after_taking_lock(monkeypatch: pytest.MonkeyPatch) -> None:
     """What another changed before it let go is not lost."""
     had("one", completed=False)
     take = spawn_sessions.take_session
@@ -269,19 +269,19 @@ def test_head_is_read_by_who_has_the_session(monkeypatch: pytest.MonkeyPatch) ->
         return take(id)
 
     monkeypatch.setattr(spawn_sessions, "take_session", late)
-    assert Spawned.reopen("one").was == "completed"
+    assert SpawnSession.reopen("one").was == "completed"
 
 
-def test_session_that_is_not_there_leaves_no_mark() -> None:
+def test_reopen_of_missing_session_leaves_no_live_mark() -> None:
     with pytest.raises(SessionNotFoundError):
-        Spawned.reopen("nobody")
+        SpawnSession.reopen("nobody")
     assert not os.path.exists(live_path("nobody"))
 
 
 @pytest.mark.parametrize("folder", [False, True])
-def test_file_that_vanished_is_written_anew(folder: bool) -> None:
+def test_keep_rewrites_deleted_session_file_from_memory(folder: bool) -> None:
     """From what is held, also after the agent was told to forget; it is said, once."""
-    session = Spawned.begin("qa-test", id="one")
+    session = SpawnSession.begin("qa-test", id="one")
     session.keep("first", "answer")
     if folder:
         shutil.rmtree(Path(session.path).parent)
@@ -293,7 +293,7 @@ def test_file_that_vanished_is_written_anew(folder: bool) -> None:
     assert [line.get("content") for line in lines_of("one")] == [
         *(None, "first", "answer", "second", "answer")
     ]
-    assert session.notes == [f"{session.path} was gone, and is written anew from memory"]
+    assert session.notes == [f"{session.path} was deleted, and was written again from memory"]
     assert live_holder(live_path("one"))
     session.context.clear()
     os.unlink(session.path)
@@ -304,9 +304,9 @@ def test_file_that_vanished_is_written_anew(folder: bool) -> None:
     assert lines_of("one")[0]["status"] == "completed"
 
 
-def test_what_waits_is_part_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unsaved_turns_are_part_of_history(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of its history, of what can be asked again, and of what is saved elsewhere."""
-    session = Spawned.begin("qa-test", id="one")
+    session = SpawnSession.begin("qa-test", id="one")
     session.keep("first", "answer")
     monkeypatch.setattr(LogStore, "append", full)
     with pytest.raises(SessionStorageError):
@@ -321,9 +321,9 @@ def test_what_waits_is_part_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "second" in session.context.prompt("x").text
 
 
-def test_longest_turn_is_no_damage() -> None:
+def test_longest_allowed_turn_can_be_listed() -> None:
     """What can be answered can be kept and listed."""
-    session = Spawned.begin("qa-test", id="one")
+    session = SpawnSession.begin("qa-test", id="one")
     # The answer begins at the end of a block that is read, which makes the most blocks.
     session.keep("x" * ((1 << 20) - 1000), '"' * (LONGEST // 2))
     session.take_in([SessionMessage("assistant", "x" * (LONGEST_TURN - 1000))])
@@ -332,26 +332,26 @@ def test_longest_turn_is_no_damage() -> None:
     assert (row.note, row.messages) == ("", 3)
 
 
-def test_turn_that_is_too_long_is_refused() -> None:
+def test_keep_rejects_turn_that_is_too_long() -> None:
     """With one sentence, and nothing of it is kept."""
-    session = Spawned.begin("qa-test", id="one")
+    session = SpawnSession.begin("qa-test", id="one")
     with pytest.raises(CortextError, match="more than 65 MB"):
         session.keep("x", "\n" * LONGEST)
     assert (session.waiting, session.context.turns, len(lines_of("one"))) == ([], 0, 1)
 
 
-def test_turns_from_elsewhere_are_added() -> None:
-    session = Spawned.begin("qa-test", id="one")
+def test_take_in_adds_turns_to_file_and_context() -> None:
+    session = SpawnSession.begin("qa-test", id="one")
     session.take_in([SessionMessage("user", "from afar"), SessionMessage("assistant", "yes")])
     assert [turn["content"] for turn in lines_of("one")[1:]] == ["from afar", "yes"]
     assert "from afar" in session.context.prompt("go on").text
 
 
-def test_files_are_for_their_owner_only() -> None:
+def test_session_files_are_private_under_any_umask() -> None:
     """From their first instant, whatever the umask is."""
     old = os.umask(0)
     try:
-        session = Spawned.begin("qa-test", id="one")
+        session = SpawnSession.begin("qa-test", id="one")
     finally:
         os.umask(old)
     path = Path(session.path)
@@ -362,8 +362,8 @@ def test_killed_session_is_interrupted() -> None:
     """What was kept is there after kill -9, and nobody has it open."""
     code = (
         "import sys, time\n"
-        "from cortext.features.spawn.spawn_sessions import Spawned\n"
-        "session = Spawned.begin('qa-test', id='one')\n"
+        "from cortext.features.spawn.spawn_sessions import SpawnSession\n"
+        "session = SpawnSession.begin('qa-test', id='one')\n"
         "session.keep('what?', 'that')\n"
         "print('kept', flush=True)\n"
         "time.sleep(60)\n"
@@ -373,5 +373,5 @@ def test_killed_session_is_interrupted() -> None:
         assert process.stdout.readline() == b"kept\n"
         assert str(process.pid) in (live_holder(live_path("one")) or "")
         process.send_signal(signal.SIGKILL)
-    session = Spawned.reopen("one")
+    session = SpawnSession.reopen("one")
     assert (session.was, session.count) == ("interrupted", 2)

@@ -10,6 +10,7 @@ import pytest
 
 from cortext import Session, SessionMessage, clock, open_session_store
 from cortext.errors import CortextError
+from cortext.features.listing.conversation_list import ListFilter
 from cortext.features.stats.prices import Price, Prices, read_prices
 from cortext.features.stats.stats import Share, Stats, Streak, gather, streak
 from cortext.model.message import Role
@@ -48,11 +49,11 @@ def keep(workspace: Path, id: str, *messages: SessionMessage, **head: Any) -> Pa
     return folder
 
 
-def count(workspace: Path, **options: Any) -> Stats:
-    return gather(str(workspace), **options)
+def count(workspace: Path, **filters: Any) -> Stats:
+    return gather(str(workspace), ListFilter(**filters))
 
 
-def test_conversations_messages_and_exchanges(stats_workspace: Path) -> None:
+def test_stats_count_conversations_messages_and_exchanges(stats_workspace: Path) -> None:
     """By status and by type, the most messages first."""
     keep(stats_workspace, "001-a", said("user", 1), said("assistant", 1), status="completed")
     keep(stats_workspace, "002-b", said("user", 1), status="paused", kind="debug")
@@ -77,7 +78,7 @@ def test_conversations_messages_and_exchanges(stats_workspace: Path) -> None:
     ]
 
 
-def test_days_hours_and_weekdays_are_the_persons(stats_workspace: Path) -> None:
+def test_stats_use_local_time_for_days_hours_and_weekdays(stats_workspace: Path) -> None:
     """22:30 in Greenwich on a Wednesday is half past one on the Thursday here."""
     late = SessionMessage("user", "x", timestamp=datetime(2026, 3, 11, 22, 30, tzinfo=UTC))
     answer = SessionMessage("assistant", "x", timestamp=late.timestamp)
@@ -90,7 +91,7 @@ def test_days_hours_and_weekdays_are_the_persons(stats_workspace: Path) -> None:
     assert stats.weekdays == [0, 0, 0, 1, 0, 0, 0]
 
 
-def test_a_conversation_counts_on_each_of_its_days(stats_workspace: Path) -> None:
+def test_stats_count_conversation_on_each_of_its_days(stats_workspace: Path) -> None:
     """And the busiest day is the one with the most messages."""
     keep(stats_workspace, "001-a", said("user", 2), said("user", 1), said("user", 1))
     keep(stats_workspace, "002-b", said("user", 1))
@@ -100,7 +101,7 @@ def test_a_conversation_counts_on_each_of_its_days(stats_workspace: Path) -> Non
     assert [long.id for long in stats.longest] == ["001-a", "002-b"]
 
 
-def test_since_counts_what_came_after(stats_workspace: Path) -> None:
+def test_stats_since_count_only_later_messages(stats_workspace: Path) -> None:
     """Of a conversation that goes on, the messages since then."""
     keep(stats_workspace, "001-a", said("user", 9), said("user", 1))
     keep(stats_workspace, "002-b", said("user", 9))
@@ -110,7 +111,7 @@ def test_since_counts_what_came_after(stats_workspace: Path) -> None:
     assert stats.since == "2026-03-09T15:00:00+03:00"
 
 
-def test_tokens_as_reported_or_estimated(stats_workspace: Path) -> None:
+def test_stats_sum_reported_tokens_and_estimate_others(stats_workspace: Path) -> None:
     """The session's totals, else the messages' numbers, else four characters a token."""
     keep(
         stats_workspace,
@@ -127,7 +128,7 @@ def test_tokens_as_reported_or_estimated(stats_workspace: Path) -> None:
     assert (estimated.prompt, estimated.completion, estimated.conversations) == (2, 3, 1)
 
 
-def test_cost_says_where_it_comes_from(
+def test_stats_split_cost_into_recorded_priced_and_unknown(
     stats_workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Recorded with the session or the messages, else by the price file, else not known."""
@@ -150,7 +151,7 @@ def test_cost_says_where_it_comes_from(
     assert sum(share.cost_usd for share in stats.models) == pytest.approx(cost.usd)
 
 
-def test_tools_add_up(stats_workspace: Path) -> None:
+def test_stats_group_conversations_by_tool_or_agent(stats_workspace: Path) -> None:
     """One that was had in two tools is a part of its own; an agent stands for a tool."""
     two = [{"tool": "codex"}, {"tool": "claude-code"}, {"tool": "codex"}]
     keep(stats_workspace, "001-a", said("user", 1), native=two)
@@ -160,7 +161,7 @@ def test_tools_add_up(stats_workspace: Path) -> None:
     assert names == ["claude-code + codex", "my-agent", "not recorded"]
 
 
-def test_a_damaged_one_is_named_once_and_hides_no_other(stats_workspace: Path) -> None:
+def test_stats_name_damaged_conversation_once_and_count_others(stats_workspace: Path) -> None:
     """What can be read of it counts."""
     bad = keep(stats_workspace, "001-a", said("user", 1), said("user", 1))
     keep(stats_workspace, "002-b", said("user", 1))
@@ -172,7 +173,7 @@ def test_a_damaged_one_is_named_once_and_hides_no_other(stats_workspace: Path) -
     assert (stats.totals.conversations, stats.totals.messages) == (2, 3)
 
 
-def test_a_folder_without_a_session_counts_as_one(stats_workspace: Path) -> None:
+def test_stats_count_folder_without_session(stats_workspace: Path) -> None:
     """It has a type and no messages."""
     folder = stats_workspace / "conversations/2026-03-01/001-plan-x"
     folder.mkdir(parents=True)
@@ -183,7 +184,7 @@ def test_a_folder_without_a_session_counts_as_one(stats_workspace: Path) -> None
     assert (stats.damaged, stats.busiest_day) == ([], None)
 
 
-def test_times_at_the_end_of_the_calendar(stats_workspace: Path) -> None:
+def test_stats_count_messages_with_extreme_timestamps(stats_workspace: Path) -> None:
     """They count as messages and on no day."""
     first = SessionMessage("user", "x", timestamp=datetime.min.replace(tzinfo=UTC))
     last = SessionMessage("user", "x", timestamp=datetime.max.replace(tzinfo=UTC))
@@ -191,12 +192,12 @@ def test_times_at_the_end_of_the_calendar(stats_workspace: Path) -> None:
     assert count(stats_workspace).totals.messages == 2
 
 
-def test_progress_is_told(stats_workspace: Path) -> None:
+def test_stats_report_progress_after_each_conversation(stats_workspace: Path) -> None:
     """After each conversation."""
     for id in ("001-a", "002-b"):
         keep(stats_workspace, id, said("user", 1))
     told: list[tuple[int, int]] = []
-    count(stats_workspace, progress=lambda done, total: told.append((done, total)))
+    gather(str(stats_workspace), progress=lambda done, total: told.append((done, total)))
     assert told == [(1, 2), (2, 2)]
 
 
@@ -210,12 +211,12 @@ def test_progress_is_told(stats_workspace: Path) -> None:
         ([12, 11, 5, 4, 3], Streak(2, 3)),
     ],
 )
-def test_streaks(days: list[int], expected: Streak) -> None:
+def test_streak_counts_current_and_longest_run_of_days(days: list[int], expected: Streak) -> None:
     """A day that has only begun does not end one."""
     assert streak({date(2026, 3, day) for day in days}, date(2026, 3, 12)) == expected
 
 
-def test_the_pattern_that_says_most_decides() -> None:
+def test_price_lookup_prefers_most_specific_pattern() -> None:
     """A name before any pattern; no model has no price."""
     prices = Prices({"*": Price(1, 1), "claude-*": Price(2, 2), "claude-x": Price(3, 3)})
     found = [prices.of(name) for name in ("claude-x", "claude-y", "z", "a/claude-x", "")]
@@ -223,7 +224,7 @@ def test_the_pattern_that_says_most_decides() -> None:
     assert [price and price.input for price in found] == [3, 2, 1, 1, None]
 
 
-def test_prices_as_json(tmp_path: Path) -> None:
+def test_prices_are_read_from_json(tmp_path: Path) -> None:
     """The same table."""
     path = tmp_path / "prices.json"
     path.write_text('{"models": {"m": {"input": 1, "output": 2.5}}}', encoding="utf-8")
@@ -236,8 +237,8 @@ def test_prices_as_json(tmp_path: Path) -> None:
         ("none.toml", None, "no such file"),
         ("a.toml", "models = ", "not TOML"),
         ("a.json", "{", "not JSON"),
-        ("a.json", "[]", "no table `models`"),
-        ("a.toml", "x = 1", "no table `models`"),
+        ("a.json", "[]", "the table `models` is missing"),
+        ("a.toml", "x = 1", "the table `models` is missing"),
         ("a.toml", "[models.m]\ninput = 1", "m needs `input` and `output`"),
         ("a.toml", "[models.m]\ninput = -1\noutput = 1", "m needs"),
         ("a.toml", "[models.m]\ninput = nan\noutput = 1", "m needs"),
@@ -245,7 +246,9 @@ def test_prices_as_json(tmp_path: Path) -> None:
         ("a.toml", "x = '" + "y" * 1_000_000 + "'", "larger than"),
     ],
 )
-def test_bad_prices_are_named(name: str, text: str | None, says: str, tmp_path: Path) -> None:
+def test_invalid_price_file_is_named_with_reason_and_hint(
+    name: str, text: str | None, says: str, tmp_path: Path
+) -> None:
     """The file, the reason, and what to do."""
     path = tmp_path / name
     if text is not None:

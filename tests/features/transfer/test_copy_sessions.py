@@ -57,7 +57,9 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("target", KINDS)
 @pytest.mark.parametrize("source", KINDS)
-def test_an_old_file_is_migrated_once_and_kept(source: str, target: str, tmp_path: Path) -> None:
+def test_copy_migrates_old_session_once_and_keeps_source(
+    source: str, target: str, tmp_path: Path
+) -> None:
     """The copy is equal, a second run changes nothing, and the source stays byte for byte."""
     old_store(source, tmp_path / "source")
     before = contents(tmp_path / "source")
@@ -71,7 +73,7 @@ def test_an_old_file_is_migrated_once_and_kept(source: str, target: str, tmp_pat
     assert (contents(tmp_path / "source"), contents(tmp_path / "t")) == (before, after_first)
 
 
-def test_what_an_old_file_said_is_all_there(tmp_path: Path) -> None:
+def test_copy_keeps_unknown_keys_and_command_of_old_session(tmp_path: Path) -> None:
     """Unknown keys, times without a zone and tokens come along."""
     old_store("document", tmp_path / "a")
     old_store("workspace", tmp_path / "b")
@@ -82,7 +84,7 @@ def test_what_an_old_file_said_is_all_there(tmp_path: Path) -> None:
     assert (head.command, head.extra) == ("/workspace.debug", {"agent_config": {"colour": "red"}})
 
 
-def test_a_copy_that_was_killed_is_finished_by_the_next(tmp_path: Path) -> None:
+def test_next_copy_completes_killed_copy(tmp_path: Path) -> None:
     """No session twice, none half, none missing."""
     source = open_session_store(f"log:{tmp_path}/source")
     for number in range(40):
@@ -109,7 +111,7 @@ def test_a_copy_that_was_killed_is_finished_by_the_next(tmp_path: Path) -> None:
     ]
 
 
-def test_what_cannot_be_copied_is_named_and_stays(tmp_path: Path) -> None:
+def test_copy_reports_damaged_and_diverged_sessions(tmp_path: Path) -> None:
     """A damaged session, and one that has more in the target."""
     source = open_session_store(f"log:{tmp_path}/source")
     target = open_session_store(f"log:{tmp_path}/target")
@@ -125,7 +127,7 @@ def test_what_cannot_be_copied_is_named_and_stays(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_one_that_comes_up_meanwhile_is_not_taken_for_ours(kind: str, tmp_path: Path) -> None:
+def test_copy_reports_session_saved_concurrently_in_target(kind: str, tmp_path: Path) -> None:
     """A stranger of the same id that is saved after we looked: nothing is lost, and it is told."""
     source = open_session_store("memory:")
     source.save(Session("one", messages=[SessionMessage("user", "ours")]))
@@ -140,6 +142,6 @@ def test_one_that_comes_up_meanwhile_is_not_taken_for_ours(kind: str, tmp_path: 
     target.save = save  # type: ignore[method-assign]
     result = copy_sessions(source, target)
     assert [failure.reason for failure in result.failed] == [
-        "one was written to in the target at the same time"
+        "another process wrote to one in the target during the copy"
     ]
     assert {message.content for message in target.load("one").messages} == {"ours", "theirs"}

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cortext.features.transfer.import_sqlite import put_items, read_database
-from cortext.formats.llm_messages import items_of
+from cortext.formats.llm_library_messages import items_of
 from cortext.stores.log import LogStore
 from tests.command import cortext
 
@@ -49,7 +49,7 @@ def database(tmp_path: Path) -> Path:
     return path
 
 
-def test_responses_of_the_first_release(database: Path, data_home: Path) -> None:
+def test_import_reads_llm_responses_of_first_release(database: Path, data_home: Path) -> None:
     """Prompts and answers with their times; the prompt of the system stands once."""
     done = cortext(Path.home(), "import", str(database))
     assert done.stdout == "imported: c1\n"
@@ -65,7 +65,9 @@ def test_responses_of_the_first_release(database: Path, data_home: Path) -> None
     assert cortext(Path.home(), "import", str(database)).stdout == "already here: c1\n"
 
 
-def test_attachments_fragments_and_tools(database: Path, tmp_path: Path) -> None:
+def test_import_reads_llm_attachments_fragments_and_tool_calls(
+    database: Path, tmp_path: Path
+) -> None:
     """What later releases logged beside it, and a row that is damaged is named and left out."""
     with closing(sqlite3.connect(database)) as db, db:
         db.executescript(LATER)
@@ -93,4 +95,4 @@ def test_attachments_fragments_and_tools(database: Path, tmp_path: Path) -> None
     ]}  # fmt: skip
     assert len(items) == 6
     (warning,) = read.warnings
-    assert "response r3 is left out" in warning
+    assert "response r3 was not imported" in warning

@@ -36,7 +36,7 @@ def database(tmp_path: Path) -> Path:
     return path
 
 
-def test_items_come_over_as_they_are(database: Path) -> None:
+def test_import_keeps_items_unchanged_and_warns_of_invalid_rows(database: Path) -> None:
     """With their times, in order, and a title; what is no item is named and left out."""
     plain, chat = read_database(str(database))
     items = [item for message in chat.session.messages for item in items_of(message)]
@@ -54,11 +54,11 @@ def test_items_come_over_as_they_are(database: Path) -> None:
     assert ["row 6" in plain.warnings[0], "row 7" in plain.warnings[1]] == [True, True]
 
 
-def test_the_command_and_what_is_new_later(database: Path, data_home: Path) -> None:
+def test_second_import_takes_only_new_items(database: Path, data_home: Path) -> None:
     """They go where programs keep theirs; a second import takes only what was added."""
     first = cortext(Path.home(), "import", str(database))
     assert sorted(first.stdout.split()) == ["imported:", "imported:", "plain", chat_id(database)]
-    assert "row 6 is left out" in first.stderr
+    assert "row 6 was not imported" in first.stderr
     store = LogStore(data_home / "cortext" / "programs")
     before = store.load(chat_id(database))
     assert before.message_count == 4
@@ -77,7 +77,7 @@ def chat_id(database: Path) -> str:
     return read_database(str(database))[1].session.id
 
 
-def test_as_and_store(database: Path, tmp_path: Path) -> None:
+def test_import_respects_as_and_store_options(database: Path, tmp_path: Path) -> None:
     """One session may get another id, several may not; any store takes them."""
     refused = cortext(Path.home(), "import", str(database), "--as", "x")
     assert refused.returncode == 2
@@ -90,18 +90,20 @@ def test_as_and_store(database: Path, tmp_path: Path) -> None:
     assert LogStore(tmp_path / "kept").load("x").message_count == 4
 
 
-def test_another_conversation_in_its_place_stays(database: Path, tmp_path: Path) -> None:
+def test_import_does_not_replace_other_conversation_with_same_id(
+    database: Path, tmp_path: Path
+) -> None:
     """The error is one sentence with a way out, and nothing is changed."""
     store = LogStore(tmp_path / "kept")
     plain, chat = read_database(str(database))
     assert put_items(plain.session, store)
     chat.session.id = "plain"
-    with pytest.raises(SessionStorageError, match="another conversation"):
+    with pytest.raises(SessionStorageError, match="a different conversation"):
         put_items(chat.session, store)
     assert store.load("plain") == plain.session
 
 
-def test_a_database_of_something_else(tmp_path: Path) -> None:
+def test_import_rejects_foreign_damaged_and_missing_database(tmp_path: Path) -> None:
     """It is said what is read; a damaged one is named too."""
     path = tmp_path / "other.db"
     with closing(sqlite3.connect(path)) as db, db:
@@ -123,7 +125,7 @@ def test_a_database_of_something_else(tmp_path: Path) -> None:
     assert "none.db" in missing.stderr
 
 
-def test_only_the_main_branch_is_taken(database: Path) -> None:
+def test_import_takes_main_branch_and_names_skipped_branches(database: Path) -> None:
     """A session with branches says which were left out."""
     with closing(sqlite3.connect(database)) as db, db:
         db.execute("CREATE TABLE message_structure (session_id, message_id, branch_id)")
@@ -132,7 +134,7 @@ def test_only_the_main_branch_is_taken(database: Path) -> None:
     chat = read_database(str(database))[1]
     assert chat.session.message_count == 3
     assert [warning.rpartition(": ")[2] for warning in chat.warnings] == [
-        "its branch b is left out"
+        "the branch b was not imported"
     ]
 
 
@@ -144,7 +146,7 @@ def test_only_the_main_branch_is_taken(database: Path) -> None:
     ],
     ids=["endless", "large"],
 )
-def test_views_in_place_of_tables_are_not_read(tmp_path: Path, query: str) -> None:
+def test_import_rejects_views_in_place_of_tables(tmp_path: Path, query: str) -> None:
     path = tmp_path / "hostile.db"
     with closing(sqlite3.connect(path)) as db:
         columns = "(session_id, created_at, updated_at)"
@@ -154,7 +156,7 @@ def test_views_in_place_of_tables_are_not_read(tmp_path: Path, query: str) -> No
         read_database(str(path))
 
 
-def test_pipe_in_place_of_a_database_is_an_error(tmp_path: Path) -> None:
+def test_import_rejects_pipe_in_place_of_database(tmp_path: Path) -> None:
     path = tmp_path / "pipe.db"
     os.mkfifo(path)
     with pytest.raises(SessionStorageError, match="not a regular file"):

@@ -34,7 +34,7 @@ def log(tmp_path: Path) -> Path:
     return tmp_path / "one.jsonl"
 
 
-def test_half_a_line_comes_when_it_is_whole(log: Path) -> None:
+def test_tail_reports_partial_line_once_when_complete(log: Path) -> None:
     """And once, also if what was there of it could be read."""
     tail = ConversationTail(open_stored_source(f"log:{log.parent}", "one"))
     line = turn("b")
@@ -49,7 +49,7 @@ def test_half_a_line_comes_when_it_is_whole(log: Path) -> None:
     assert tail.news() is None
 
 
-def test_line_that_cannot_be_read(log: Path) -> None:
+def test_tail_reports_unreadable_line_once_and_continues(log: Path) -> None:
     """It is named once, by its number, and hides nothing else."""
     tail = ConversationTail(open_stored_source(f"log:{log.parent}", "one"))
     with log.open("ab") as file:
@@ -62,7 +62,9 @@ def test_line_that_cannot_be_read(log: Path) -> None:
     assert tail.news() == NewMessages(range(3, 4))
 
 
-def test_only_what_is_new_is_read(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tail_reads_only_appended_messages_of_same_file(
+    log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As long as it is the same file; a new head makes it another."""
     store = open_session_store(f"log:{log.parent}")
     tail = ConversationTail(open_stored_source(f"log:{log.parent}", "one"))
@@ -80,7 +82,9 @@ def test_only_what_is_new_is_read(log: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert whole
 
 
-def test_one_that_is_gone_for_a_moment(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tail_waits_for_missing_file_before_reporting_deletion(
+    log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It is waited for; after that it was deleted."""
     now = 100.0
     monkeypatch.setattr("cortext.features.watch.follow_conversation.time.monotonic", lambda: now)
@@ -93,32 +97,32 @@ def test_one_that_is_gone_for_a_moment(log: Path, monkeypatch: pytest.MonkeyPatc
     log.unlink()
     assert tail.news() is None
     now += 2
-    assert tail.news() == NewMessages(over="it was deleted")
+    assert tail.news() == NewMessages(over="the conversation was deleted")
 
 
-def test_what_was_written_anew() -> None:
+def test_compare_messages_reports_new_grown_and_removed_messages() -> None:
     """What is new, what has grown, and how much is gone."""
     a, b, c = map(message, "abc")
     assert compare_messages([a, b], [a, b, c]) == NewMessages(range(3, 4))
     assert compare_messages([a, c], [a, b, c]).new == [2]
     assert compare_messages([a, b], [a, message("b", "b and more")]) == NewMessages([2])
     assert compare_messages([a, b, c], [a]) == NewMessages(
-        [], "it went back: 2 messages are no longer part of it"
+        [], "The conversation was rewound: 2 messages are no longer part of it."
     )
     left = message("b", extra={"abandoned": True})
     assert compare_messages([a, b], [a, left, c]) == NewMessages(
-        [3], "it went back: 1 message is no longer part of it"
+        [3], "The conversation was rewound: 1 message is no longer part of it."
     )
 
 
-def test_answer_that_says_nothing_yet() -> None:
+def test_compare_messages_skips_empty_answer_until_text_arrives() -> None:
     """It comes when it does."""
     a, empty = message("a"), SessionMessage("assistant", "", id="b")
     assert list(compare_messages([a], [a, empty]).new) == []
     assert list(compare_messages([a, empty], [a, message("b")]).new) == [2]
 
 
-def test_none_of_that_name(tmp_path: Path) -> None:
+def test_opening_missing_session_raises_not_found(tmp_path: Path) -> None:
     """Also where there is not even a folder."""
     with pytest.raises(SessionNotFoundError):
         open_stored_source(f"log:{tmp_path}/nowhere", "one")

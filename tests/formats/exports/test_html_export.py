@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Dialog, Page, Route, sync_playwright
 
-from cortext.formats.exports import export_codec
+from cortext.formats.exports import export_formats
 from cortext.model.message import SessionMessage, ToolInvocation
 from cortext.model.session import Session
 from tests.formats.exports.page_probes import LOOK, QUIET, REST, RUNNING
@@ -122,9 +122,11 @@ def hostile(text: str) -> Session:
 
 
 @pytest.mark.parametrize("payload", [*RUNNING, *QUIET])
-def test_nothing_runs_loads_or_leads_away(payload: str, opened: Opened, tmp_path: Path) -> None:
+def test_hostile_text_runs_loads_and_follows_nothing_in_page(
+    payload: str, opened: Opened, tmp_path: Path
+) -> None:
     """With the page's policy and, by escaping alone, without it."""
-    page = export_codec.encode(hostile(payload), "html").decode("utf-8")
+    page = export_formats.encode(hostile(payload), "html").decode("utf-8")
     for name, text in (("policy", page), ("escaped", POLICY.sub("", page, count=1))):
         path = tmp_path / f"{name}.html"
         path.write_text(text, encoding="utf-8")
@@ -139,16 +141,18 @@ def test_nothing_runs_loads_or_leads_away(payload: str, opened: Opened, tmp_path
 
 
 @pytest.mark.parametrize("payload", RUNNING)
-def test_the_detection_fires(payload: str, opened: Opened, tmp_path: Path) -> None:
+def test_browser_check_detects_unescaped_payload(
+    payload: str, opened: Opened, tmp_path: Path
+) -> None:
     """The control: each payload, placed in a page as it is, is noticed."""
     path = tmp_path / "control.html"
     path.write_text(f"<!doctype html><title>x</title><body>{payload}\n<p>x", encoding="utf-8")
     assert opened.open(path) != []
 
 
-def test_the_policy_alone_would_stop_scripts(opened: Opened, tmp_path: Path) -> None:
+def test_content_security_policy_blocks_planted_scripts(opened: Opened, tmp_path: Path) -> None:
     """The second control: what is put into our page unescaped is refused by its policy."""
-    page = export_codec.encode(hostile("x"), "html").decode("utf-8")
+    page = export_formats.encode(hostile("x"), "html").decode("utf-8")
     path = tmp_path / "planted.html"
     planted = "<script>ran()</script><img src='http://x.invalid/a.png' onerror=ran()>"
     path.write_text(page.replace("<main>", f"<main>{planted}"), encoding="utf-8")
@@ -157,11 +161,13 @@ def test_the_policy_alone_would_stop_scripts(opened: Opened, tmp_path: Path) -> 
     assert all("The action has been blocked." in event for event in events)
 
 
-def test_a_page_is_read_as_it_was_said(opened: Opened, tmp_path: Path) -> None:
+def test_page_shows_title_text_and_tool_calls_as_plain_words(
+    opened: Opened, tmp_path: Path
+) -> None:
     """Title, text and tool calls stand there as words; what is folded opens without a script."""
     text = "<b>not bold</b> & **bold** \x1b[31m \u202e"
     path = tmp_path / "page.html"
-    path.write_bytes(export_codec.encode(hostile(text), "html"))
+    path.write_bytes(export_formats.encode(hostile(text), "html"))
     assert opened.open(path) == []
     page = opened.page
     shown = "<b>not bold</b> & **bold** �[31m �"
@@ -177,14 +183,16 @@ def test_a_page_is_read_as_it_was_said(opened: Opened, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [320, 390, 1200])
-def test_it_fits_any_screen(scheme: str, width: int, browser: Browser, tmp_path: Path) -> None:
+def test_page_fits_screen_width_and_has_contrast(
+    scheme: str, width: int, browser: Browser, tmp_path: Path
+) -> None:
     """Nothing wider than the window, and words that differ from their ground."""
     session = hostile("x" * 300)
     session.messages.append(
         SessionMessage("user", f"|{'a|' * 60}\n|{'-|' * 60}\n\n```\n{'y' * 500}\n```")
     )
     path = tmp_path / "page.html"
-    path.write_bytes(export_codec.encode(session, "html"))
+    path.write_bytes(export_formats.encode(session, "html"))
     context = browser.new_context(
         viewport={"width": width, "height": 800},
         color_scheme=scheme,  # type: ignore[arg-type]

@@ -78,7 +78,7 @@ def matches(question: str, text: str) -> bool:
         ("a\0b", "a b"),
     ],
 )
-def test_found(question: str, text: str) -> None:
+def test_query_matches_text_that_contains_its_words(question: str, text: str) -> None:
     """What a person types finds the text that has it."""
     assert matches(question, text)
 
@@ -105,12 +105,12 @@ def test_found(question: str, text: str) -> None:
         ("", "anything"),
     ],
 )
-def test_not_found(question: str, text: str) -> None:
+def test_query_does_not_match_text_without_its_words(question: str, text: str) -> None:
     """What is not there, or not so, is not found."""
     assert not matches(question, text)
 
 
-def test_what_only_excludes_is_dropped() -> None:
+def test_parse_drops_terms_that_only_exclude() -> None:
     """There is nothing to take it from; the rest is looked for, and it can be said."""
     assert [term.raw for term in parse("cache OR NOT (redis plan)").dropped] == ["redis", "plan"]
     assert [term.raw for term in parse("cache OR NOT redis").terms] == ["cache"]
@@ -118,7 +118,7 @@ def test_what_only_excludes_is_dropped() -> None:
     assert not parse("cache NOT redis").dropped
 
 
-def test_what_stands_beside_other_scripts_is_marked() -> None:
+def test_words_beside_other_scripts_are_found_and_marked() -> None:
     """A Latin word between characters that are words by themselves, as the index has it."""
     text = "日本語の設計とAPIの設計を決めた"
     for typed in ("設計とAPI", "APIの設計", "api"):
@@ -131,20 +131,20 @@ def test_what_stands_beside_other_scripts_is_marked() -> None:
 
 
 @given(st.text(max_size=200) | st.text(alphabet="\"*^(){}:-+ANDORT .'\0", max_size=60))
-def test_anything_can_be_typed(text: str) -> None:
+def test_any_typed_text_parses_without_error(text: str) -> None:
     """Nothing that is typed is an error, for the parser, for SQLite and for the piece shown."""
     matches(text, "a text")
     piece = snippet(text, parse(text).terms)
     assert all(0 <= start < end <= len(piece.text) for start, end in piece.spans)
 
 
-def test_very_much_can_be_typed() -> None:
+def test_query_of_one_megabyte_is_cut_without_error() -> None:
     """A megabyte of anything is cut, not refused."""
     for text in ("a-" * 500_000, "日" * 1_000_000, '"' * 1_000_000, "OR " * 300_000):
         assert not matches(text, "a text")
 
 
-def test_signs_are_told_from_words() -> None:
+def test_signs_inside_words_must_match_and_sentence_signs_are_ignored() -> None:
     """Signs inside a word are part of what is meant; those that end a sentence are not."""
     assert parse("c++").is_in("We write C++ here")
     assert not parse("c++").is_in("we write c here")
@@ -158,12 +158,12 @@ def test_signs_are_told_from_words() -> None:
 
 
 @given(st.text(max_size=80))
-def test_folding_keeps_places(text: str) -> None:
+def test_folded_text_keeps_character_positions(text: str) -> None:
     """A folded text has each character where it was."""
     assert len(folded(text)) == len(text)
 
 
-def test_places() -> None:
+def test_find_marks_words_whatever_their_accents() -> None:
     """The words are marked where they stand, whatever their accents are made of."""
     text = "My Re\u0301sume\u0301, and a resume"
     spans = find(text, parse("résumé").terms)
@@ -183,7 +183,7 @@ MIXED = st.text(alphabet="日本か。한 xé\u0301\ufb03\uff21مَّـ\u05b8-\n
 
 
 @given(MIXED, MIXED)
-def test_places_between_any_scripts(before: str, after: str) -> None:
+def test_find_marks_word_exactly_between_any_scripts(before: str, after: str) -> None:
     """A word is marked to the letter, whatever stands around it."""
     text = f"{before} api {after}"
     at = len(before) + 1
@@ -206,7 +206,7 @@ def test_snippet_is_short_and_one_line() -> None:
 @pytest.mark.parametrize(
     ("typed", "shown"), [(".net", ".NET 8"), ("c++", "C++ now"), ("c", "a c ")]
 )
-def test_snippet_shows_the_signs_that_were_typed(typed: str, shown: str) -> None:
+def test_snippet_shows_match_with_typed_signs(typed: str, shown: str) -> None:
     """And not the first place that has only the word."""
     more = "and more " * 60
     text = f"a c compiler and a net, foo.network, abc++, {more}, then .NET 8, {more}, C++ now"
@@ -215,7 +215,7 @@ def test_snippet_shows_the_signs_that_were_typed(typed: str, shown: str) -> None
     assert {found.text[start:end].lower() for start, end in found.spans} == {typed.strip(".+")}
 
 
-def test_snippet_of_a_very_long_phrase() -> None:
+def test_snippet_marks_start_of_phrase_longer_than_snippet() -> None:
     """What is longer than a piece is marked to the end of it."""
     phrase = " ".join(f"word{n}" for n in range(60))
     found = snippet(f"{'x ' * 400}{phrase} tail", parse(f'"{phrase}"').terms)
@@ -226,7 +226,7 @@ def test_snippet_of_a_very_long_phrase() -> None:
     assert not snippet(phrase, []).spans
 
 
-def test_snippet_shows_most_of_the_words() -> None:
+def test_snippet_shows_passage_with_most_and_rarest_words() -> None:
     """Of a long text the piece with the most different words, rather with those that are rare."""
     text = "We looked at it again. " * 40 + "Then kubernetes came, and we " + "went on. " * 50
     piece = snippet(text, parse("we kubernetes").terms)
@@ -235,14 +235,14 @@ def test_snippet_shows_most_of_the_words() -> None:
     assert "kubernetes" in snippet(apart, parse("we kubernetes").terms).text
 
 
-def test_snippet_of_a_huge_text() -> None:
+def test_snippet_of_huge_text_shows_rare_word() -> None:
     """The rare word is shown however often the other one stands before it."""
     text = "we talk é " * 50_000 + "kubernetes"
     assert "kubernetes" in snippet(text, parse("we kubernetes").terms).text
 
 
 @pytest.mark.parametrize("filler", ["some output ✓ ok\n", "日本語の設計。", "cafe\u0301 x "])
-def test_long_texts(filler: str) -> None:
+def test_find_marks_phrase_once_anywhere_in_long_text(filler: str) -> None:
     """In a text of many pieces a word is found wherever it stands, once, and a phrase across the
     end of a piece."""
     text = filler * (200_000 // len(filler))
@@ -254,7 +254,7 @@ def test_long_texts(filler: str) -> None:
         assert "Red Pandas" in snippet(whole, parse('"red pandas"').terms).text
 
 
-def test_long_text_is_folded_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_snippet_folds_only_start_of_long_text(monkeypatch: pytest.MonkeyPatch) -> None:
     """For a piece at the beginning of a long text the rest of it is not looked at."""
     looked: list[int] = []
 
@@ -277,14 +277,14 @@ def test_long_text_is_folded_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
         ("ёлка и елка", "елка", ["ёлка", "елка"]),
     ],
 )
-def test_vowel_signs(text: str, typed: str, marked: list[str]) -> None:
+def test_find_treats_vowel_sign_as_part_of_word(text: str, typed: str, marked: list[str]) -> None:
     """A vowel sign belongs to its word, in the question and where it is marked."""
     query = parse(typed)
     assert [term.tokens for term in query.terms] == [(bare(folded(typed)),)]
     assert [text[start:end] for start, end in find(text, query.terms)] == marked
 
 
-def test_a_very_long_question_is_cut() -> None:
+def test_parse_reports_that_very_long_query_is_cut() -> None:
     """Only its first words count, and that is said."""
     assert parse(" ".join(f"w{n}" for n in range(40))).cut is False
     assert parse(" ".join(f"w{n}" for n in range(41))).cut is True
@@ -296,14 +296,14 @@ def test_a_very_long_question_is_cut() -> None:
     st.text("ab", min_size=1, max_size=3),
     st.booleans(),
 )
-def test_a_plain_word_is_found_where_its_pattern_is(text: str, word: str, is_prefix: bool) -> None:
+def test_find_of_plain_word_matches_its_pattern(text: str, word: str, is_prefix: bool) -> None:
     """It is looked for without one."""
     term = Term((word,), is_prefix)
     spans = [found.span() for found in re.finditer(term.pattern, folded(text))]
     assert find(text, [term]) == spans
 
 
-def test_of_terms_that_overlap_the_first_is_shown() -> None:
+def test_find_marks_first_of_overlapping_terms() -> None:
     """A phrase and a word of it are one place."""
     query = parse('"rest api" api rest')
     assert find("a REST API, and api", query.terms) == [(2, 10), (16, 19)]

@@ -158,7 +158,7 @@ HARMLESS = [
 
 
 @pytest.mark.parametrize(("kind", "secret"), SECRETS)
-def test_a_key_is_known_by_its_looks(kind: str, secret: str) -> None:
+def test_key_is_found_by_its_format(kind: str, secret: str) -> None:
     """Whole, wherever it stands, and nothing around it."""
     for before, after in (("", ""), ("use ", " now"), ('"', '"'), ("key is `", "`."), ("(", ")")):
         text = before + secret + after
@@ -167,9 +167,7 @@ def test_a_key_is_known_by_its_looks(kind: str, secret: str) -> None:
 
 
 @pytest.mark.parametrize(("kind", "before", "secret", "after"), IN_CONTEXT)
-def test_a_secret_is_known_by_what_stands_around_it(
-    kind: str, before: str, secret: str, after: str
-) -> None:
+def test_secret_is_found_by_its_context(kind: str, before: str, secret: str, after: str) -> None:
     """Only the secret goes; who, where and what for stay readable."""
     assert mask_text(before + secret + after) == (
         f"{before}[secret removed: {kind}]{after}",
@@ -177,7 +175,7 @@ def test_a_secret_is_known_by_what_stands_around_it(
     )
 
 
-def test_every_rule_has_a_test() -> None:
+def test_every_rule_has_a_labelled_example() -> None:
     """A rule that nothing tries is a rule that nobody knows to work."""
     tried = {one.family for one in labelled(1)}
     assert {rule.kind for rule in (*BLOCKS, *KEYS)} - tried == set()
@@ -192,7 +190,7 @@ def test_short_unquoted_password_without_symbols_is_found(before: str, length: i
 
 
 @pytest.mark.parametrize("text", HARMLESS)
-def test_what_only_looks_like_a_secret_is_left(text: str) -> None:
+def test_harmless_text_is_left_unchanged(text: str) -> None:
     """Hashes, ids, images, placeholders, examples and code."""
     assert find_secrets(text) == []
     assert mask_text(text) == (text, [])
@@ -202,14 +200,14 @@ LINE_ENDS = ["\r\n", "\\n", "\\\\n", "\n    ", '\\n"\n  + "', "\n   12\t", "\n 1
 
 
 @pytest.mark.parametrize("end", LINE_ENDS)
-def test_a_private_key_is_found_however_its_lines_are_written(end: str) -> None:
+def test_private_key_is_found_with_any_line_ending(end: str) -> None:
     """In code, in JSON, indented, quoted, and with the line numbers that tools add."""
     text = f"before {pem(end)} after"
     assert mask_text(text) == ("before [secret removed: private-key] after", ["private-key"])
 
 
 @pytest.mark.parametrize("cut", [120, 200, 290])
-def test_a_private_key_that_was_cut_off_is_found(cut: int) -> None:
+def test_truncated_private_key_is_found(cut: int) -> None:
     """Half a key is a secret too."""
     text = "cat key.pem\n" + pem()[:cut]
     masked, kinds = mask_text(text)
@@ -217,7 +215,7 @@ def test_a_private_key_that_was_cut_off_is_found(cut: int) -> None:
     assert mask_text(text + "\n... (output truncated)")[1] == ["private-key"]
 
 
-def test_a_key_beside_its_secret() -> None:
+def test_aws_key_and_secret_in_csv_are_both_found() -> None:
     """As the console of AWS gives them for download."""
     text = f"Access key ID,Secret access key\n{'AKIA' + chance(16, UPPER)},{AWS_SECRET}\n"
     assert mask_text(text)[1] == ["aws-access-key", "aws-secret-key"]
@@ -225,7 +223,7 @@ def test_a_key_beside_its_secret() -> None:
 
 
 @pytest.mark.parametrize(("kind", "secret"), SECRETS[:40:3])
-def test_escapes_do_not_hide_a_key(kind: str, secret: str) -> None:
+def test_key_is_found_behind_json_escapes(kind: str, secret: str) -> None:
     """JSON in JSON in JSON, and characters written as escapes: found, and still JSON."""
     value: Any = {"cmd": f"x\n{secret}\ty", "n": 1}
     for _ in range(3):
@@ -242,7 +240,7 @@ def test_escapes_do_not_hide_a_key(kind: str, secret: str) -> None:
     assert mask_text(f'"{split}"') == (f'"[secret removed: {kind}]"', [kind])
 
 
-def test_values_of_json_are_masked_in_every_place() -> None:
+def test_json_values_are_redacted_in_strings_keys_and_nested_json() -> None:
     """Strings, keys, strings that are JSON, and values whose key says what they are."""
     token, other = "ghp_" + chance(36), "ghp_" + chance(36, seed=2)
     password = chance(20)
@@ -268,7 +266,7 @@ def test_values_of_json_are_masked_in_every_place() -> None:
     assert token in value
 
 
-def test_a_value_may_be_nested_as_deeply_as_it_likes() -> None:
+def test_deeply_nested_value_is_redacted_without_recursion() -> None:
     """No recursion."""
     value: Any = "ghp_" + chance(36)
     for _ in range(50_000):
@@ -284,7 +282,7 @@ PIECES += ["password=", '"token": "', "://", "\\n", '"', "@", ":", "[secret remo
 
 
 @given(st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=5))).map("".join))
-def test_masking_twice_is_masking_once(text: str) -> None:
+def test_redacting_text_twice_changes_nothing_more(text: str) -> None:
     """And a masked text holds no secret."""
     masked, kinds = mask_text(text)
     assert find_secrets(masked) == []
@@ -303,7 +301,7 @@ JSON = st.recursive(
 
 
 @given(JSON)
-def test_masking_a_value_twice_is_masking_once(value: Any) -> None:
+def test_redacting_value_twice_changes_nothing_more(value: Any) -> None:
     """Nothing but strings changes; without a secret the value is equal."""
     before = json.dumps(value)
     masked, kinds = mask_value(value)
@@ -318,7 +316,7 @@ def test_text_without_digits_and_marks_is_unchanged(text: str) -> None:
     assert mask_text(text) == (text, [])
 
 
-def test_our_own_source_and_pages_hold_no_secret() -> None:
+def test_own_source_and_docs_contain_no_secret() -> None:
     """The rules do not find themselves, nor the examples of the documentation."""
     pages = [*ROOT.glob("src/**/*.md"), *ROOT.glob("docs/**/*.md")]
     files = [*ROOT.glob("src/**/*.py"), *pages]
@@ -339,7 +337,7 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("unit", HOSTILE)
-def test_hostile_text_takes_no_longer_than_its_length_asks(unit: str) -> None:
+def test_detection_takes_time_linear_in_text_length(unit: str) -> None:
     """Ten times the text takes about ten times as long, and never a hundred times."""
     small, large = (unit * (size // len(unit)) for size in (100_000, 1_000_000))
     assert _seconds(large) < 35 * max(_seconds(small), 0.01)

@@ -34,7 +34,7 @@ def _in_fastapi(service: Any) -> Any:
 
 
 @pytest.mark.parametrize("mounted", [_in_starlette, _in_fastapi])
-def test_it_is_mounted_in_an_application(
+def test_app_serves_below_mount_path_of_starlette_and_fastapi(
     mounted: Callable[[Any], Any], caplog: pytest.LogCaptureFixture
 ) -> None:
     """Below any path, beside the other's own routes, through a real server."""
@@ -61,7 +61,7 @@ def _by_header(scope: Mapping[str, Any]) -> str | None:
 
 
 @in_loop
-async def test_an_application_tells_who_its_users_are() -> None:
+async def test_owner_of_decides_which_conversations_a_request_reaches() -> None:
     """`owner_of` says whose conversations a request is about; None is nobody."""
     app = create_app(MemoryConversationStore(), owner_of=_by_header, hosts=["*"])
     async with _client(app) as client:
@@ -81,7 +81,7 @@ async def test_an_application_tells_who_its_users_are() -> None:
 )  # fmt: skip
 @pytest.mark.parametrize("root", ["", "/below"])
 @in_loop
-async def test_no_spelling_of_a_path_gets_around_the_token(path: str, root: str) -> None:
+async def test_path_spelling_never_bypasses_token_check(path: str, root: str) -> None:
     """What the framework takes for a data route needs a token, however it is written."""
     store = MemoryConversationStore()
     id = await store.create(owner="anna")
@@ -113,7 +113,7 @@ def _kept(answers: list[Any]) -> Any:
 
 
 @in_loop
-async def test_without_tokens_only_this_machine_is_answered() -> None:
+async def test_app_without_tokens_refuses_requests_from_other_machines() -> None:
     """An application that nobody gave tokens is closed to others, wherever it listens."""
     app = create_app(MemoryConversationStore(), hosts=["*"])
     for address, status in [("127.0.0.1", 201), ("::1", 201), ("10.0.0.7", 403), ("8.8.8.8", 403)]:
@@ -124,7 +124,7 @@ async def test_without_tokens_only_this_machine_is_answered() -> None:
 
 
 @in_loop
-async def test_what_this_machine_keeps_is_not_served_unless_asked_for() -> None:
+async def test_app_hides_sessions_and_search_by_default() -> None:
     """`sessions` is off by default: a service for others has none of its host's history."""
     async with _client(create_app(MemoryConversationStore())) as client:
         for path in ("/v1/sessions", "/v1/search?q=x"):
@@ -132,7 +132,9 @@ async def test_what_this_machine_keeps_is_not_served_unless_asked_for() -> None:
 
 
 @in_loop
-async def test_an_error_that_nobody_foresaw_is_a_problem(caplog: pytest.LogCaptureFixture) -> None:
+async def test_unexpected_error_answers_500_and_hides_its_text(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     """The client learns nothing of it, and our log everything."""
 
     class Broken(MemoryConversationStore):
@@ -147,7 +149,7 @@ async def test_an_error_that_nobody_foresaw_is_a_problem(caplog: pytest.LogCaptu
 
 
 @in_loop
-async def test_an_error_of_the_store_is_503_without_its_paths(
+async def test_store_error_answers_503_without_paths_or_hosts(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """What the store said is told to the client, where that was only to our log."""
@@ -196,7 +198,7 @@ async def test_an_error_of_the_store_is_503_without_its_paths(
 
 
 @in_loop
-async def test_a_store_that_does_not_answer_is_not_ready(
+async def test_readyz_answers_503_when_store_does_not_respond(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Why is said in the answer, and in the log."""
@@ -206,14 +208,14 @@ async def test_a_store_that_does_not_answer_is_not_ready(
         async def get(self, id: str) -> Any:
             await asyncio.Event().wait()
 
-    monkeypatch.setattr("cortext.service.http.application._READY_WITHIN", 0.01)
+    monkeypatch.setattr("cortext.service.http.application._READY_TIMEOUT", 0.01)
     async with _client(create_app(Silent())) as client:
         found = (await client.get("/readyz")).json()
     assert (found["status"], found["detail"]) == (503, "no answer within 0.01 s")
     assert "no answer within 0.01 s" in caplog.text
 
 
-def test_create_app_refuses_what_is_no_store_at_once() -> None:
+def test_create_app_refuses_object_that_is_not_a_store() -> None:
     odd: Any
     for odd in (object(), MemoryConversationStore, {}):
         with pytest.raises(CortextError, match="cannot be served: it is not a ConversationStore"):
@@ -227,26 +229,26 @@ def _anna(_scope: Any) -> str:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({"store": "memory:"}, r"a store is served, and this is text"),
-        ({"hosts": "chat.example"}, r"hosts is a list of names.*\['chat.example'\]"),
-        ({"hosts": []}, "hosts is empty"),
-        ({"hosts": ["https://chat.example"]}, "is no name of a host"),
-        ({"tokens": {TOKEN: "anna"}, "owner_of": _anna}, "tokens and owner_of do not go together"),
-        ({"owner_of": _anna, "sessions": True}, "sessions and owner_of do not go together"),
-        ({"tokens": ["abc"]}, "tokens are a dict, {token: owner}, not list"),
-        ({"tokens": {TOKEN: None}}, "tokens are a dict of texts"),
-        ({"tokens": {"short": "anna"}}, "a token has at least 16 characters, not 5"),
+        ({"store": "memory:"}, r"the store must be an object, not text"),
+        ({"hosts": "chat.example"}, r"hosts must be a list of names.*\['chat.example'\]"),
+        ({"hosts": []}, "hosts must not be empty"),
+        ({"hosts": ["https://chat.example"]}, "is not a host name"),
+        ({"tokens": {TOKEN: "anna"}, "owner_of": _anna}, "tokens and owner_of cannot be combined"),
+        ({"owner_of": _anna, "sessions": True}, "sessions and owner_of cannot be combined"),
+        ({"tokens": ["abc"]}, "tokens must be a dict {token: owner}, not list"),
+        ({"tokens": {TOKEN: None}}, "of strings"),
+        ({"tokens": {"short": "anna"}}, "a token must have at least 16 characters, not 5"),
         ({"tokens": {"long but with a break\n": "anna"}}, "printable ASCII"),
-        ({"owner_of": "anna"}, "owner_of is a function of a request's scope, not str"),
-        ({"secret": "short"}, "a secret has at least 16 characters, not 5"),
-        ({"secret": b"x" * 32}, "secret is text, not bytes"),
-        ({"rate": -1}, "rate is a whole number from 0, not -1"),
-        ({"max_body": 0}, "max_body is a whole number from 1"),
-        ({"max_streams": "5"}, "max_streams is a whole number from 0, not '5'"),
-        ({"pages": "yes"}, "pages is True or False"),
+        ({"owner_of": "anna"}, "owner_of must be a function of the ASGI scope, not str"),
+        ({"secret": "short"}, "a secret must have at least 16 characters, not 5"),
+        ({"secret": b"x" * 32}, "secret must be a string, not bytes"),
+        ({"rate": -1}, "rate must be a whole number from 0, not -1"),
+        ({"max_body": 0}, "max_body must be a whole number from 1"),
+        ({"max_streams": "5"}, "max_streams must be a whole number from 0, not '5'"),
+        ({"pages": "yes"}, "pages must be True or False"),
     ],
 )
-def test_what_cannot_be_is_refused_at_the_call(arguments: dict[str, Any], said: str) -> None:
+def test_create_app_refuses_invalid_arguments(arguments: dict[str, Any], said: str) -> None:
     """In one sentence, and not when the first client asks; no secret is in it."""
     given: Any = {"store": MemoryConversationStore(), **arguments}
     store = given.pop("store")
@@ -257,7 +259,7 @@ def test_what_cannot_be_is_refused_at_the_call(arguments: dict[str, Any], said: 
         assert "open_store('memory:')" in getattr(raised.value, "hint", "")
 
 
-def test_no_password_of_a_url_is_repeated() -> None:
+def test_create_app_error_hides_password_of_store_url() -> None:
     """Who gives the URL of a store instead of it is told what to do, without it."""
     with pytest.raises(CortextError) as raised:
         create_app("redis://u:secret@127.0.0.1/0")  # pyright: ignore[reportArgumentType]
@@ -266,7 +268,7 @@ def test_no_password_of_a_url_is_repeated() -> None:
 
 
 @in_loop
-async def test_who_asks_may_be_found_out_slowly() -> None:
+async def test_app_awaits_asynchronous_owner_of() -> None:
     """An `async` function, and any other that gives something to wait for."""
     import asyncio
 
@@ -284,7 +286,7 @@ async def test_who_asks_may_be_found_out_slowly() -> None:
 @pytest.mark.parametrize("found", [7, b"anna", ["anna"], True, ValueError("secret"), KeyError("u")])
 @pytest.mark.parametrize("is_async", [False, True])
 @in_loop
-async def test_an_application_that_does_not_know_is_an_error_of_the_server(
+async def test_failing_owner_of_answers_500_and_stores_nothing(
     found: Any, is_async: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Never of the client: 500, of which the log says more; nothing is stored, and whether the
@@ -309,7 +311,7 @@ async def test_an_application_that_does_not_know_is_an_error_of_the_server(
 
 
 @in_loop
-async def test_pages_come_with_the_service() -> None:
+async def test_pages_open_with_token_link_and_show_own_conversations_only() -> None:
     """A link with a token makes a cookie, which opens the pages and the data; strangers get none,
     and another client gets only what is its own."""
     tokens = {TOKEN: "", "u" * 20: "bob"}
@@ -329,7 +331,7 @@ async def test_pages_come_with_the_service() -> None:
 
 
 @in_loop
-async def test_the_token_is_in_no_cookie() -> None:
+async def test_login_cookie_holds_no_token_and_works_only_in_its_process() -> None:
     """Browsers send cookies to all ports of a host: it holds a secret of this process, under a
     name of this port, which is good here only and no longer than it runs."""
     store = MemoryConversationStore()
@@ -359,7 +361,7 @@ async def test_the_token_is_in_no_cookie() -> None:
 
 
 @in_loop
-async def test_a_wrong_token_in_a_link_makes_no_cookie() -> None:
+async def test_wrong_token_in_link_sets_no_cookie_or_header() -> None:
     """And nobody can smuggle anything into an answer."""
     app = create_app(MemoryConversationStore(), tokens={TOKEN: "", "u" * 20: "bob"}, pages=True)
     async with _client(app) as client:
@@ -370,7 +372,7 @@ async def test_a_wrong_token_in_a_link_makes_no_cookie() -> None:
 
 
 @in_loop
-async def test_metrics_tell_neither_ids_nor_texts() -> None:
+async def test_metrics_contain_no_ids_texts_tokens_or_owners() -> None:
     """Whatever a client puts into a request: no label is of its choosing."""
     app = create_app(MemoryConversationStore(), tokens={TOKEN: "anna"})
     async with _client(app) as client:

@@ -28,7 +28,7 @@ def url(plain: PlainStore) -> Iterator[str]:
         yield found
 
 
-def test_every_verb_of_the_service_works_over_a_five_method_store(
+def test_client_supports_every_operation_over_five_method_store(
     url: str, plain: PlainStore
 ) -> None:
     with Client(url, ANNA) as client:
@@ -53,7 +53,7 @@ def test_every_verb_of_the_service_works_over_a_five_method_store(
     assert plain.conversations == {}
 
 
-def test_another_client_does_not_reach_a_conversation_of_a_five_method_store(
+def test_client_cannot_reach_conversations_of_others_in_five_method_store(
     url: str, plain: PlainStore
 ) -> None:
     with Client(url, ANNA) as anna, Client(url, BOB) as bob:
@@ -71,7 +71,7 @@ def test_another_client_does_not_reach_a_conversation_of_a_five_method_store(
 
 
 @in_loop
-async def test_a_stream_sees_messages_that_a_five_method_store_got_from_elsewhere(
+async def test_stream_reports_messages_written_directly_to_five_method_store(
     url: str, plain: PlainStore
 ) -> None:
     async with AsyncClient(url, ANNA) as client:

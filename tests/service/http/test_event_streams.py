@@ -12,15 +12,17 @@ import pytest
 from cortext import MemoryConversationStore, Message
 from cortext.asgi import create_app
 from cortext.service.http import event_streams
-from cortext.service.http.auth import TokenFolder, new_token
+from cortext.service.http.access_tokens import TokenFolder, new_token
 from cortext.service.http.event_streams import Streams
-from cortext.service.http.ownership import Owned
+from cortext.service.http.ownership import OwnedStore
 from cortext.service.stores.conversation_events import Event, Subscription
 from tests.service.http.background import in_background
 from tests.service.stores.loops import in_loop
 
 
-def test_a_stream_ends_with_its_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stream_ends_when_its_token_is_revoked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Who was let in by a token that was taken back hears nothing more."""
     monkeypatch.setattr(event_streams, "LOOK_EVERY", 0.05)
     now, folder = [0.0], str(tmp_path)
@@ -67,7 +69,7 @@ class StalledStore(MemoryConversationStore):
 
 
 @in_loop
-async def test_a_stream_begins_though_its_store_tells_nothing(
+async def test_stream_polls_store_when_subscription_does_not_start(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """After a while it looks by itself: what is said is heard."""
@@ -77,7 +79,7 @@ async def test_a_stream_begins_though_its_store_tells_nothing(
     id = await store.create()
     known = await store.get(id)
     assert known is not None
-    parts = Streams().follow(Owned(store), "", known, None, lambda: True)
+    parts = Streams().follow(OwnedStore(store), "", known, None, lambda: True)
     assert b"event: begin" in await asyncio.wait_for(anext(parts), 60)
     await store.add_message(id, Message("user", "hello"))
     while b"hello" not in (part := await asyncio.wait_for(anext(parts), 60)):
@@ -86,7 +88,7 @@ async def test_a_stream_begins_though_its_store_tells_nothing(
 
 
 @in_loop
-async def test_a_stream_that_has_not_begun_ends_with_the_server(
+async def test_pending_stream_ends_when_server_stops(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A stop does not wait for a store that stands still."""
@@ -97,7 +99,9 @@ async def test_a_stream_that_has_not_begun_ends_with_the_server(
     streams = Streams()
 
     async def follow() -> list[bytes]:
-        return [part async for part in streams.follow(Owned(store), "", known, None, lambda: True)]
+        return [
+            part async for part in streams.follow(OwnedStore(store), "", known, None, lambda: True)
+        ]
 
     following = asyncio.create_task(follow())
     await asyncio.wait_for(store.asked.wait(), 60)

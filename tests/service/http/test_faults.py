@@ -110,7 +110,9 @@ def _check(writers: list[Writer]) -> None:
         assert len(found) <= writer.acknowledged + 1
 
 
-def test_a_short_standstill_is_waited_out(redis: RedisServer, writers: list[Writer]) -> None:
+def test_clients_see_no_error_when_redis_pauses_below_timeout(
+    redis: RedisServer, writers: list[Writer]
+) -> None:
     """Below the time-out no client notices more than a pause."""
     redis.pause()
     end = time.monotonic() + 1
@@ -121,7 +123,7 @@ def test_a_short_standstill_is_waited_out(redis: RedisServer, writers: list[Writ
     _check(writers)
 
 
-def test_a_long_standstill_is_a_503_with_a_time_to_come_again(
+def test_requests_answer_503_while_redis_hangs_and_recover_after(
     server: Served, redis: RedisServer, writers: list[Writer]
 ) -> None:
     """Redis stands still for 5 seconds and more: readiness says so, and afterwards all goes on."""
@@ -134,7 +136,7 @@ def test_a_long_standstill_is_a_503_with_a_time_to_come_again(
     _check(writers)
 
 
-def test_redis_is_killed_and_started_again(
+def test_writers_recover_without_loss_after_redis_restart(
     server: Served, redis: RedisServer, writers: list[Writer]
 ) -> None:
     """While clients post. A call that is under way may even be waited for."""
@@ -148,7 +150,9 @@ def test_redis_is_killed_and_started_again(
     _check(writers)
 
 
-def test_a_client_of_ours_gets_over_it(server: Served, redis: RedisServer) -> None:
+def test_client_retries_through_redis_restart_without_loss_or_repeats(
+    server: Served, redis: RedisServer
+) -> None:
     """It comes again when it is told to, and whoever calls it sees no error; one who follows hears
     every message once."""
     with Client(server.url, server.token, timeout=3 * PATIENCE, retries=100) as client:
@@ -171,7 +175,9 @@ def test_a_client_of_ours_gets_over_it(server: Served, redis: RedisServer) -> No
         assert heard == said
 
 
-def test_a_worker_that_is_killed_is_replaced(tmp_path: Path, redis: RedisServer) -> None:
+def test_killed_worker_is_replaced_without_losing_or_repeating_messages(
+    tmp_path: Path, redis: RedisServer
+) -> None:
     """Whoever was in the midst of a post repeats it, and all is there once."""
     with served(tmp_path, "--store", redis.url, "--window", "1000", "--workers", "2") as server:
         until(lambda: server.ask("GET", "/readyz").status == 200, "a worker")

@@ -23,7 +23,7 @@ StartRedis = Callable[..., RedisServer]
     ("conversations", "posts", "clients"),
     [(50, 20, 4), pytest.param(1000, 50, 8, marks=pytest.mark.slow)],
 )
-def test_all_posts_are_there_in_the_order_of_each_client(
+def test_two_workers_keep_every_post_in_order_of_each_client(
     tmp_path: Path,
     start_redis: StartRedis,
     record_property: Callable[[str, object], None],

@@ -39,7 +39,7 @@ def asked(url: str, name: str, method: str, path: str = "", **more: Any) -> http
 
 
 @pytest.mark.parametrize("client", ["", "a", "a/b"])
-def test_no_client_reaches_another_by_an_owner(url: str, client: str) -> None:
+def test_client_cannot_reach_conversations_of_others_by_owner_name(url: str, client: str) -> None:
     """Whatever it calls its owners: each verb finds its own, and 404 for all others."""
     victims = {
         asked(url, name, "POST", json={"owner": owner}).json()["id"]: (name, owner)
@@ -74,7 +74,7 @@ def test_no_client_reaches_another_by_an_owner(url: str, client: str) -> None:
         assert asked(url, name, "GET", f"/{id}").json()["messages"] == []
 
 
-def test_owners_come_back_as_they_were_given(url: str) -> None:
+def test_owners_round_trip_in_answers_and_filter_lists(url: str) -> None:
     """In answers and in lists; each list is of one owner, or of all of them."""
     owners = ["anna", "", "a/b", "../x", "anna", "é\u2028"]
     ids = [asked(url, "b", "POST", json={"owner": each}).json()["id"] for each in owners]
@@ -91,7 +91,7 @@ def test_owners_come_back_as_they_were_given(url: str) -> None:
 
 
 @in_loop
-async def test_they_stand_below_the_client_in_the_store() -> None:
+async def test_store_prefixes_owner_with_name_of_client() -> None:
     """So that who opens the store itself sees whose they are."""
     store = MemoryConversationStore()
     transport = httpx.ASGITransport(create_app(store, tokens=TOKENS))
@@ -104,12 +104,12 @@ async def test_they_stand_below_the_client_in_the_store() -> None:
 
 
 @pytest.mark.parametrize("body", [{"owner": 7}, {"owner": ["x"]}, {"owner": "x" * 257}])
-def test_what_is_no_owner_is_refused(url: str, body: Any) -> None:
+def test_create_refuses_invalid_owner(url: str, body: Any) -> None:
     assert asked(url, "b", "POST", json=body).status_code == 400
 
 
 @in_loop
-async def test_a_coordinator_runs_against_a_server_unchanged(url: str) -> None:
+async def test_coordinator_example_behaves_alike_on_store_and_server(url: str) -> None:
     """The one of the docs: each user has conversations of their own, and an id proves nothing."""
 
     async def answer(store: Any, user: str, id: str | None, text: str) -> str:
@@ -128,7 +128,7 @@ async def test_a_coordinator_runs_against_a_server_unchanged(url: str) -> None:
             assert len(await store.list()) == 3
 
 
-def test_the_client_without_a_loop_has_owners_too(url: str) -> None:
+def test_synchronous_client_supports_owners(url: str) -> None:
     with Client(url, OF["b"]) as client:
         id = client.create(owner="anna", metadata={"title": "x"})
         assert client.get_or_create(id, owner="anna").id == id

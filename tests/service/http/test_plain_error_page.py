@@ -24,11 +24,11 @@ CHROMIUM = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*
         ("text/html;level=1;q=0.4, application/problem+json;q=0.3", True),
     ],
 )
-def test_who_would_rather_have_a_page(accept: str, expected: bool) -> None:
+def test_prefers_html_follows_accept_header(accept: str, expected: bool) -> None:
     assert prefers_html(accept) is expected
 
 
-def test_nothing_in_it_becomes_markup() -> None:
+def test_error_page_escapes_markup_in_problem_detail() -> None:
     """Also not what a client sent, which a problem repeats."""
     kind, body, headers = html_of(
         problem_responses.problem("bad-request", "<script>alert(1)</script>")
@@ -38,7 +38,7 @@ def test_nothing_in_it_becomes_markup() -> None:
     assert "default-src 'none'" in headers["Content-Security-Policy"]
 
 
-def test_every_problem_says_what_to_do() -> None:
+def test_every_problem_code_has_a_hint() -> None:
     for code in problem_responses.KINDS:
         assert problem_responses.problem(code).hint, code
 
@@ -46,13 +46,13 @@ def test_every_problem_says_what_to_do() -> None:
 @pytest.mark.parametrize(
     ("path", "status", "headers", "said"),
     [
-        ("/nope", 404, {}, b"There is nothing at this path"),
+        ("/nope", 404, {}, b"Unknown path"),
         ("/v1/conversations", 401, {"Authorization": None}, b"Authorization: Bearer TOKEN"),
         ("/healthz", 403, {"Host": "evil.invalid"}, b"--allow-host"),
         ("/v1/conversations?limit=x", 400, {}, b"GET /schema"),
     ],
 )
-def test_a_browser_gets_a_page_and_a_program_json(
+def test_errors_are_html_for_browsers_and_json_for_programs(
     server: Served, path: str, status: int, headers: dict[str, str | None], said: bytes
 ) -> None:
     page = server.ask("GET", path, headers={**headers, "Accept": CHROMIUM})

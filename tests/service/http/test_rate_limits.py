@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from cortext import CortextError
-from cortext.service.http.auth import AccessTokens, TokenFolder, local_token, new_token
+from cortext.service.http.access_tokens import AccessTokens, TokenFolder, local_token, new_token
 from cortext.service.http.rate_limits import Places, Rate
 from tests.service.http.serve_command import Served, served, until
 
 
-def test_a_rate_is_for_each_client_and_comes_back() -> None:
+def test_rate_limits_each_client_separately_and_refills() -> None:
     """So many at once, then one whenever its share of a minute has passed."""
     now = [0.0]
     rate = Rate(6, lambda: now[0])
@@ -28,12 +28,12 @@ def test_a_rate_is_for_each_client_and_comes_back() -> None:
     assert [rate.wait("anna") for _ in range(7)][-2:] == [0, 10]
 
 
-def test_no_rate_is_no_limit() -> None:
+def test_rate_of_zero_means_no_limit() -> None:
     rate = Rate(0)
     assert {rate.wait("anna") for _ in range(1000)} == {0}
 
 
-def test_each_client_has_its_own_places() -> None:
+def test_places_are_limited_per_client_and_reusable() -> None:
     """One that is full takes none from another; what is given back can be taken again."""
     places = Places(2)
     assert [places.take("anna") for _ in range(3)] == [True, True, False]
@@ -43,7 +43,7 @@ def test_each_client_has_its_own_places() -> None:
     assert all(Places(0).take("anna") for _ in range(100))
 
 
-def test_event_streams_have_a_cap(tmp_path: Path) -> None:
+def test_event_streams_are_capped_per_client(tmp_path: Path) -> None:
     """Above it a client is told to close one; another client is not held up."""
     bob = new_token(str(tmp_path / "data/cortext/tokens"), "bob")
     env = {"CORTEXT_SERVE_MAX_STREAMS": "2", "XDG_DATA_HOME": str(tmp_path / "data")}
@@ -83,12 +83,12 @@ def _opens(server: Served, path: str) -> bool:
     return status == 200
 
 
-def test_tokens_have_owners() -> None:
+def test_access_tokens_map_to_owners() -> None:
     tokens = AccessTokens({"a" * 20: "", "b" * 20: "bob"})
     assert [tokens.owner(t) for t in ("a" * 20, "b" * 20, "", "b" * 19)] == ["", "bob", None, None]
 
 
-def test_files_of_tokens_are_followed(tmp_path: Path) -> None:
+def test_token_folder_follows_added_and_removed_files(tmp_path: Path) -> None:
     """A new file is a new client at once, and a removed one is none within a second."""
     now, folder = [0.0], str(tmp_path / "tokens")
     mine = local_token(folder)
@@ -101,7 +101,9 @@ def test_files_of_tokens_are_followed(tmp_path: Path) -> None:
     assert local_token(folder) == mine
 
 
-def test_guessing_tokens_reads_no_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unknown_tokens_cause_few_directory_reads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Who sends many unknown ones has the files looked at some times, and then once a second."""
     now, folder, looks = [0.0], str(tmp_path / "tokens"), [0]
     local_token(folder)
@@ -123,24 +125,24 @@ def test_guessing_tokens_reads_no_disk(tmp_path: Path, monkeypatch: pytest.Monke
     assert tokens.owner(annas) == "anna"
 
 
-def test_a_seal_ends_with_its_token(tmp_path: Path) -> None:
+def test_seal_becomes_invalid_when_its_token_is_removed(tmp_path: Path) -> None:
     """It tells whose token it was made of, and only with the same secret."""
     now, folder = [0.0], str(tmp_path / "tokens")
     tokens = TokenFolder(folder, lambda: now[0])
     annas = new_token(folder, "anna")
     seal = tokens.seal(b"secret", annas)
     assert annas not in seal
-    assert tokens.sealed_by(b"secret", seal) == "anna"
-    assert [tokens.sealed_by(*given) for given in ((b"other", seal), (b"secret", annas))] == [
+    assert tokens.owner_of_seal(b"secret", seal) == "anna"
+    assert [tokens.owner_of_seal(*given) for given in ((b"other", seal), (b"secret", annas))] == [
         None,
         None,
     ]
     os.unlink(f"{folder}/anna")
     now[0] = 1.5
-    assert tokens.sealed_by(b"secret", seal) is None
+    assert tokens.owner_of_seal(b"secret", seal) is None
 
 
-def test_a_stray_file_among_tokens_changes_nothing(
+def test_stray_file_in_token_folder_is_logged_and_ignored(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It is logged and is nobody's token; others work, and can be taken back meanwhile."""
@@ -154,7 +156,7 @@ def test_a_stray_file_among_tokens_changes_nothing(
     (folder / "nowhere").symlink_to(folder / "missing")
     now[0] = 2.0
     assert [tokens.owner(t) for t in (mine, annas, "n" * 20)] == ["", "anna", None]
-    assert f"others can read the token in {note}" in caplog.text
+    assert f"other users can read the token in {note}" in caplog.text
     (folder / "anna").unlink()
     now[0] = 4.0
     assert [tokens.owner(t) for t in (mine, annas)] == ["", None]
@@ -162,7 +164,7 @@ def test_a_stray_file_among_tokens_changes_nothing(
     assert [again.owner(t) for t in (mine, annas, "n" * 20)] == ["", None, None]
 
 
-def test_a_token_that_is_rewritten_in_its_place_is_another(tmp_path: Path) -> None:
+def test_token_rewritten_in_place_replaces_old_token(tmp_path: Path) -> None:
     """The old one is good no more, though its folder looks as before."""
     now, folder = [0.0], str(tmp_path / "tokens")
     old = new_token(folder, "anna")
@@ -173,7 +175,7 @@ def test_a_token_that_is_rewritten_in_its_place_is_another(tmp_path: Path) -> No
     assert [tokens.owner(t) for t in (old, "n" * len(old))] == [None, "anna"]
 
 
-def test_tokens_that_cannot_be_listed_stay_what_they_were(
+def test_token_folder_keeps_tokens_when_listing_fails(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A failing look is logged, and made again; a folder that is gone has no tokens."""
@@ -184,7 +186,7 @@ def test_tokens_that_cannot_be_listed_stay_what_they_were(
     folder.write_text("in its place", encoding="ascii")
     now[0] = 2.0
     assert tokens.owner(mine) == ""
-    assert "cannot be looked at" in caplog.text
+    assert "cannot be read" in caplog.text
     folder.unlink()
     now[0] = 4.0
     assert tokens.owner(mine) is None
@@ -194,22 +196,22 @@ def test_tokens_that_cannot_be_listed_stay_what_they_were(
 
 
 @pytest.mark.parametrize("text", ["", "short", "x" * 15, "with space in the middle", "é" * 20])
-def test_what_is_no_token_is_said(tmp_path: Path, text: str) -> None:
+def test_local_token_refuses_file_with_invalid_token(tmp_path: Path, text: str) -> None:
     """A file by hand that holds nothing safe stops the server, and names itself."""
     path = tmp_path / "local"
     path.write_text(text, encoding="utf-8")
     path.chmod(0o600)
-    with pytest.raises(CortextError, match="has no token"):
+    with pytest.raises(CortextError, match="does not contain a token"):
         local_token(str(tmp_path))
 
 
-def test_a_second_token_for_a_client_is_refused(tmp_path: Path) -> None:
+def test_new_token_refuses_second_token_for_same_client(tmp_path: Path) -> None:
     new_token(str(tmp_path), "anna")
-    with pytest.raises(CortextError, match="there is a token for anna already"):
+    with pytest.raises(CortextError, match="anna already has a token"):
         new_token(str(tmp_path), "anna")
 
 
-def test_the_bounds_of_a_store_are_options(tmp_path: Path) -> None:
+def test_serve_options_bound_window_conversations_and_ttl(tmp_path: Path) -> None:
     """How many messages are shown, how many conversations there are, and how long they live."""
     bounds = ("--window", "2", "--max-conversations", "1", "--ttl", "0")
     with served(tmp_path, *bounds) as server:

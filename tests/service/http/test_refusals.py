@@ -50,7 +50,9 @@ def _post(server: Served, id: str, body: Any, **headers: str | None) -> Reply:
     ],
     ids=lambda body: repr(body)[:40],
 )  # fmt: skip
-def test_what_is_no_message_is_refused(server: Served, id: str, body: Any) -> None:
+def test_post_refuses_invalid_message_and_stores_nothing(
+    server: Served, id: str, body: Any
+) -> None:
     """With 400 and a reason, and nothing is stored."""
     refused = _post(server, id, body)
     assert (refused.status, refused.code) == (400, "bad-request")
@@ -61,28 +63,33 @@ def test_what_is_no_message_is_refused(server: Served, id: str, body: Any) -> No
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        ({"role": "bot", "content": "x"}, "a role is one of assistant, system, tool, user"),
-        ({"role": 7, "content": "x"}, "a role is one of assistant, system, tool, user"),
+        ({"role": "bot", "content": "x"}, "valid roles are assistant, system, tool, user"),
+        ({"role": 7, "content": "x"}, "valid roles are assistant, system, tool, user"),
         (
             {"role": "user", "content": "x", "structured_data": {}},
             "unknown field `structured_data`: did you mean `structuredData`?",
         ),
         ({"role": "user"}, "missing required field `content`"),
-        ({"role": "user", "content": "x", "zzz": 1}, "there are role, content, timestamp, "),
+        ({"role": "user", "content": "x", "zzz": 1}, "valid names are role, content, timestamp, "),
     ],
 )
-def test_a_refusal_says_what_would_do(server: Served, id: str, body: Any, said: str) -> None:
+def test_refused_message_detail_names_valid_fields_and_roles(
+    server: Served, id: str, body: Any, said: str
+) -> None:
     """Not only what is wrong."""
     reply = server.ask("POST", f"/v1/conversations/{id}/messages", body)
     assert (reply.status, said in reply.json["detail"]) == (400, True), reply.json
 
 
-def test_a_message_without_a_body_is_refused(server: Served, id: str) -> None:
+def test_post_refuses_message_without_body(server: Served, id: str) -> None:
     refused = _post(server, id, b"")
-    assert (refused.code, refused.json["detail"]) == ("bad-request", "a JSON body is needed")
+    assert (refused.code, refused.json["detail"]) == (
+        "bad-request",
+        "the request needs a JSON body",
+    )
 
 
-def test_structured_data_is_only_data(server: Served, id: str) -> None:
+def test_structured_data_round_trips_as_plain_data(server: Served, id: str) -> None:
     """What other programs would make objects of comes back as it was."""
     data = {
         "lc": 1,
@@ -97,7 +104,7 @@ def test_structured_data_is_only_data(server: Served, id: str) -> None:
     assert found["messages"][0]["structuredData"] == data
 
 
-def test_metadata_is_only_data(server: Served) -> None:
+def test_metadata_round_trips_as_plain_data_and_refuses_other_shapes(server: Served) -> None:
     """As structured data is; what is too deep, or no object, is refused."""
     data = {"lc": 1, "type": "constructor", "id": ["x"], "__class__": "os.system", "owner": "anna"}
     made = server.ask("POST", "/v1/conversations", {"metadata": data})
@@ -118,7 +125,7 @@ def test_metadata_is_only_data(server: Served) -> None:
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("rest", ["", "/messages", "/summary", "/events"])
-def test_what_is_no_id_is_refused(server: Served, path: str, rest: str) -> None:
+def test_routes_refuse_invalid_conversation_id(server: Served, path: str, rest: str) -> None:
     """Traversal and other strange names are 400 or 404, never a file and never an error of ours."""
     refused = server.ask("GET", f"/v1/conversations/{path}{rest}")
     assert (refused.status, refused.code) in (
@@ -129,7 +136,7 @@ def test_what_is_no_id_is_refused(server: Served, path: str, rest: str) -> None:
     )
 
 
-def test_too_large_a_body_is_refused(server: Served, id: str) -> None:
+def test_post_refuses_body_above_size_limit(server: Served, id: str) -> None:
     """By what its header says, and by what comes when there is no header."""
     body = json.dumps({"role": "user", "content": "x" * BIG}).encode()
     assert _post(server, id, body).code == "too-large"
@@ -158,7 +165,9 @@ def test_too_large_a_body_is_refused(server: Served, id: str) -> None:
     ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x",
      "application/json; charset=utf-16", "application/xml", "", None],
 )  # fmt: skip
-def test_only_json_is_taken(server: Served, id: str, kind: str | None) -> None:
+def test_post_refuses_content_type_other_than_json(
+    server: Served, id: str, kind: str | None
+) -> None:
     """Also what a form of another page can send is refused, with 415."""
     refused = _post(server, id, {"role": "user", "content": "x"}, Content_Type=kind)
     assert (refused.status, refused.code) == (415, "unsupported-media-type")
@@ -197,7 +206,7 @@ def test_every_data_route_needs_the_token(server: Served, id: str) -> None:
      "127.0.0.1:80@evil.example", "169.254.169.254", "0.0.0.0:{port}", "192.168.0.1:{port}",
      "[::ffff:1.2.3.4]", "127.0.0.1, evil.example", "evil.example/127.0.0.1", "2130706433", "x y"],
 )  # fmt: skip
-def test_another_name_for_this_host_is_refused(server: Served, id: str, host: str) -> None:
+def test_server_refuses_foreign_host_header(server: Served, id: str, host: str) -> None:
     """A page whose name was made to point here gets nothing, with or without the token."""
     named = {"Host": host.format(port=server.port)}
     for path in (f"/v1/conversations/{id}", "/healthz", "/schema"):
@@ -206,12 +215,12 @@ def test_another_name_for_this_host_is_refused(server: Served, id: str, host: st
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost:{port}", "LocalHost", "[::1]:{port}"])
-def test_names_of_this_machine_are_taken(server: Served, host: str) -> None:
+def test_server_accepts_host_names_of_this_machine(server: Served, host: str) -> None:
     found = server.ask("GET", "/v1/conversations", headers={"Host": host.format(port=server.port)})
     assert found.status == 200
 
 
-def test_two_hosts_are_refused(server: Served) -> None:
+def test_server_refuses_two_host_headers(server: Served) -> None:
     with socket.create_connection(("127.0.0.1", server.port), 30) as raw:
         raw.sendall(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nHost: evil.example\r\n\r\n")
         assert raw.recv(4096).split(b" ")[1] in (b"400", b"403")
@@ -222,7 +231,7 @@ def test_two_hosts_are_refused(server: Served) -> None:
     ["http://evil.example", "null", "https://127.0.0.1.evil.example", "http://localhost:1",
      "file://", "http://127.0.0.1", ""],
 )  # fmt: skip
-def test_pages_of_other_origins_are_refused(server: Served, id: str, origin: str) -> None:
+def test_server_refuses_requests_from_other_origins(server: Served, id: str, origin: str) -> None:
     """A form or a script elsewhere in the browser, even with the token; and no CORS header."""
     body = {"role": "user", "content": "x"}
     refused = _post(server, id, body, Origin=origin)
@@ -239,12 +248,12 @@ def test_pages_of_other_origins_are_refused(server: Served, id: str, origin: str
     assert server.texts(id) == []
 
 
-def test_our_own_origin_is_taken(server: Served, id: str) -> None:
+def test_server_accepts_requests_from_its_own_origin(server: Served, id: str) -> None:
     own = f"http://127.0.0.1:{server.port}"
     assert _post(server, id, {"role": "user", "content": "x"}, Origin=own).status == 201
 
 
-def test_other_paths_and_methods_are_problems_too(server: Served, id: str) -> None:
+def test_unknown_path_method_or_bad_limit_answers_problem_code(server: Served, id: str) -> None:
     assert server.ask("GET", "/nothing").code == "no-such-path"
     assert server.ask("GET", "/v2/conversations").code == "no-such-path"
     assert server.ask("PUT", f"/v1/conversations/{id}").code == "method-not-allowed"
@@ -252,7 +261,7 @@ def test_other_paths_and_methods_are_problems_too(server: Served, id: str) -> No
         assert server.ask("GET", f"/v1/conversations/{id}/messages?{query}").code == "bad-request"
 
 
-def test_each_token_has_its_own_conversations(tmp_path: Path) -> None:
+def test_foreign_conversation_answers_like_missing_conversation(tmp_path: Path) -> None:
     """A foreign id is the same 404 as a missing one, on every verb; a token can be taken back."""
     with served(tmp_path) as server:
         anna, bob = (ok(tmp_path, "serve", "--new-token", n).strip() for n in ("anna", "bob"))
@@ -281,7 +290,7 @@ def test_each_token_has_its_own_conversations(tmp_path: Path) -> None:
         until(lambda: server.ask("GET", "/v1/conversations", token=anna).status == 401, "its end")
 
 
-def test_the_token_is_private_and_made_once(tmp_path: Path, data_home: Path) -> None:
+def test_local_token_is_private_and_survives_restart(tmp_path: Path, data_home: Path) -> None:
     with served(tmp_path) as server:
         first = server.token
         assert server.tokens == data_home / "cortext/tokens"
@@ -292,14 +301,16 @@ def test_the_token_is_private_and_made_once(tmp_path: Path, data_home: Path) -> 
         assert server.token == first
     (server.tokens / "local").chmod(0o644)
     done = cortext(tmp_path, "serve", "--port", "0")
-    assert (done.returncode, "others can read the token" in done.stderr) == (1, True)
+    assert (done.returncode, "other users can read the token" in done.stderr) == (1, True)
 
 
-def test_an_address_that_others_reach_needs_a_token_first(tmp_path: Path) -> None:
+def test_serve_refuses_public_address_until_a_token_exists(tmp_path: Path) -> None:
     """Without one nothing listens; with one, addresses and given names are hosts."""
     done = cortext(tmp_path, "serve", "--host", "0.0.0.0", "--port", "0")
     assert done.returncode == 1
-    assert "there is no token yet\nhint: make one first: `cortext serve --new-token" in done.stderr
+    assert (
+        "there is no token yet\nhint: make a token first: `cortext serve --new-token" in done.stderr
+    )
     token = ok(tmp_path, "serve", "--new-token", "anna").strip()
     args = ("--host", "0.0.0.0", "--allow-host", "chat.example")
     with served(tmp_path, *args) as server:
@@ -311,7 +322,7 @@ def test_an_address_that_others_reach_needs_a_token_first(tmp_path: Path) -> Non
         assert server.ask("GET", "/v1/conversations", token="").status == 401
 
 
-def test_the_rate_is_a_setting(tmp_path: Path) -> None:
+def test_rate_setting_limits_requests_per_client(tmp_path: Path) -> None:
     """Over it there is 429 and when to come again, for that client only."""
     with served(tmp_path, env={"CORTEXT_SERVE_RATE": "5"}) as server:
         anna = ok(tmp_path, "serve", "--new-token", "anna").strip()
@@ -323,7 +334,7 @@ def test_the_rate_is_a_setting(tmp_path: Path) -> None:
         assert server.ask("GET", "/healthz").status == 200
 
 
-def test_the_size_is_a_setting(tmp_path: Path) -> None:
+def test_max_body_setting_limits_message_size(tmp_path: Path) -> None:
     with served(tmp_path, env={"CORTEXT_SERVE_MAX_BODY": "1024"}) as server:
         id = server.create()
         assert server.say(id, "x" * 500).status == 201
@@ -334,13 +345,15 @@ def test_the_size_is_a_setting(tmp_path: Path) -> None:
     ("args", "said"),
     [
         (("--store", "nothing:"), "not a conversation store"),
-        (("--store", "file:"), "needs a place"),
-        (("--workers", "2"), "with memory: each of several workers"),
-        (("--host", "no.such.host.invalid"), "can be reached from elsewhere"),
-        (("--new-token", "../x"), "is not a name"),
+        (("--store", "file:"), "needs a path"),
+        (("--workers", "2"), "several workers cannot share the store memory:"),
+        (("--host", "no.such.host.invalid"), "other machines can reach"),
+        (("--new-token", "../x"), "is not a valid name"),
     ],
 )
-def test_what_cannot_be_served_is_said(tmp_path: Path, args: tuple[str, ...], said: str) -> None:
+def test_serve_refuses_invalid_options_in_one_sentence(
+    tmp_path: Path, args: tuple[str, ...], said: str
+) -> None:
     """In one sentence, before anything listens."""
     done = cortext(tmp_path, "serve", "--port", "0", *args)
     assert done.returncode in (1, 2)
@@ -348,6 +361,6 @@ def test_what_cannot_be_served_is_said(tmp_path: Path, args: tuple[str, ...], sa
     assert "Traceback" not in done.stderr
 
 
-def test_a_port_in_use_is_said(server: Served, tmp_path: Path) -> None:
+def test_serve_reports_port_in_use_with_hint(server: Served, tmp_path: Path) -> None:
     done = cortext(tmp_path, "serve", "--port", str(server.port))
-    assert "address already in use\nhint: `--port 0` takes any port that is free" in done.stderr
+    assert "address already in use\nhint: `--port 0` uses any free port" in done.stderr

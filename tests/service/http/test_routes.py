@@ -18,7 +18,7 @@ from tests.service.http.background import in_background
 from tests.service.http.serve_command import Served, served, until
 
 
-def test_a_conversation_from_its_beginning_to_its_end(server: Served) -> None:
+def test_conversation_routes_cover_create_read_summary_and_delete(server: Served) -> None:
     """Created, added to, read, summed up, deleted: in camelCase all along."""
     made = server.ask("POST", "/v1/conversations", {"metadata": {"channel": "web"}})
     assert made.status == 201
@@ -48,7 +48,7 @@ def test_a_conversation_from_its_beginning_to_its_end(server: Served) -> None:
         assert server.ask("GET", f"/v1/conversations/{id}{path}").code == "not-found"
 
 
-def test_loading_by_id_or_creating(server: Served) -> None:
+def test_create_loads_conversation_by_id_or_creates_another(server: Served) -> None:
     """With `conversationId` the one that is there; otherwise a new one under another id."""
     id = server.create()
     server.say(id, "hello")
@@ -63,7 +63,7 @@ def test_loading_by_id_or_creating(server: Served) -> None:
     )
 
 
-def test_the_same_message_twice_is_stored_once(server: Served) -> None:
+def test_post_stores_repeated_message_id_once(server: Served) -> None:
     """A retry with the same message id adds nothing, and says so by its status."""
     id = server.create()
     first, second = (server.say(id, "once", id="m-1") for _ in range(2))
@@ -71,7 +71,7 @@ def test_the_same_message_twice_is_stored_once(server: Served) -> None:
     assert server.texts(id) == ["once"]
 
 
-def test_an_id_that_another_message_has_is_answered_with_that_one(server: Served) -> None:
+def test_post_with_existing_message_id_returns_stored_message(server: Served) -> None:
     """Nothing is added, and the answer (200) is what is stored, not what was sent."""
     id = server.create()
     first = server.say(id, "once", id="m-1", structuredData={"a": 1})
@@ -86,20 +86,20 @@ def test_an_id_that_another_message_has_is_answered_with_that_one(server: Served
     assert server.texts(id) == ["once", "between"]
 
 
-def test_the_last_twenty_messages(server: Served) -> None:
+def test_messages_route_returns_last_twenty(server: Served) -> None:
     id = server.create()
     for number in range(23):
         server.say(id, str(number))
     assert server.texts(id) == [str(number) for number in range(3, 23)]
 
 
-def test_lists_are_newest_first(server: Served) -> None:
+def test_list_returns_newest_conversations_first(server: Served) -> None:
     ids = [server.create() for _ in range(3)]
     found = server.ask("GET", "/v1/conversations?limit=2").json["conversations"]
     assert [entry["id"] for entry in found] == ids[:0:-1]
 
 
-def test_events_as_they_happen(server: Served) -> None:
+def test_events_stream_in_order_and_resume_after_last_event_id(server: Served) -> None:
     """What is added, in order, and the end; a reconnection goes on after the last that it saw."""
     id = server.create()
     server.say(id, "before", id="m0")
@@ -121,7 +121,7 @@ def test_events_as_they_happen(server: Served) -> None:
     again.close()
 
 
-def test_who_was_away_for_too_long_is_told_of_a_gap(server: Served) -> None:
+def test_events_report_gap_when_last_event_id_is_too_old(server: Served) -> None:
     id = server.create()
     for number in range(25):
         server.say(id, str(number), id=f"m{number}")
@@ -184,7 +184,7 @@ class _Stream:
         self.connection.close()
 
 
-def test_sessions_and_search_have_what_the_machine_keeps(tmp_path: Path) -> None:
+def test_sessions_and_search_serve_workspace_to_local_token_only(tmp_path: Path) -> None:
     """Conversations of a workspace are listed and found, for the person of the machine only."""
     folder = tmp_path / "here"
     folder.mkdir()
@@ -210,7 +210,7 @@ def _new_token(folder: Path, name: str) -> str:
     return ok(folder, "serve", "--new-token", name).strip()
 
 
-def test_a_search_answers_while_all_is_still_being_read(
+def test_search_answers_with_partial_hits_while_index_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After a bounded wait, from what was read until then, with how many are left; the next one
@@ -226,7 +226,7 @@ def test_a_search_answers_while_all_is_still_being_read(
         assert count == 1 or let_go.wait(30)
         return read(row, state)
 
-    monkeypatch.setattr("cortext.features.search.index_refresh.read_new", slowly)
+    monkeypatch.setattr("cortext.features.search.index_entries.read_new", slowly)
     monkeypatch.setattr("cortext.service.http.machine_sessions.WAIT", 0.3)
     monkeypatch.chdir(tmp_path)
     app = create_app(MemoryConversationStore(), sessions=True)

@@ -25,12 +25,12 @@ HEADERS = {"Authorization": f"Bearer {TOKEN}"}
     [("0", 0), ("3600", 3600), ("0.5", 0.5), ("90s", 90), ("30m", 1800), ("1h", 3600),
      ("7d", 604800)],
 )  # fmt: skip
-def test_a_span_of_time_has_a_unit(given: str, length: float) -> None:
+def test_ttl_option_parses_seconds_and_units(given: str, length: float) -> None:
     assert seconds(None, None, given) == length
 
 
 @pytest.mark.parametrize("given", ["1w", "h", "", "-1", "1h30m", "nan", "inf", "9999999999", "٣h"])
-def test_what_is_no_span_of_time_is_said(given: str) -> None:
+def test_ttl_option_refuses_invalid_duration(given: str) -> None:
     """With what would be one."""
     done = _serve("--ttl", given)
     assert done.returncode == 2
@@ -38,11 +38,11 @@ def test_what_is_no_span_of_time_is_said(given: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["a b/../c", "", "../x", "x" * 129])
-def test_a_client_has_a_name(name: str) -> None:
+def test_new_token_refuses_invalid_client_name(name: str) -> None:
     """Not any text: it becomes that of a file."""
     done = _serve("--new-token", name)
     assert (done.returncode, done.stdout) == (1, "")
-    assert "is not a name" in done.stderr
+    assert "is not a valid name" in done.stderr
     assert "id" not in done.stderr.split("hint:")[0].split()
 
 
@@ -60,9 +60,9 @@ def test_unknown_query_parameters_are_refused() -> None:
         id = client.post("/v1/conversations").json()["id"]
         said = {"role": "user", "content": "x"}
         for answer, words in (
-            (client.get("/v1/conversations?offset=2"), "there are limit, owner, until"),
+            (client.get("/v1/conversations?offset=2"), "valid names are limit, owner, until"),
             (client.get("/v1/conversations?limt=2"), "did you mean `limit`?"),
-            (client.get(f"/v1/conversations/{id}?x"), "there is none here"),
+            (client.get(f"/v1/conversations/{id}?x"), "none is valid here"),
             (client.get(f"/v1/conversations/{id}/events?last_event_id=1"), "`last_event_id`"),
             (client.post("/v1/conversations?conversationId=x"), "`conversationId`"),
             (client.post(f"/v1/conversations/{id}/messages?a=1", json=said), "`a`"),
@@ -80,7 +80,7 @@ class Away(MemoryConversationStore):
         raise SessionStorageError("no answer from Redis at 10.0.0.1:6379 within 0.7 s")
 
 
-def test_the_last_answer_is_what_a_client_tells() -> None:
+def test_client_timeout_raises_last_error_of_server() -> None:
     """Where a server said why, and the time was over before it said so again."""
     app = create_app(Away(), tokens={TOKEN: ""})
     id = "5b1c2a3e-7f0d-4f5e-9d3a-2b6c8e1f0a94"
@@ -102,7 +102,7 @@ def test_the_last_answer_is_what_a_client_tells() -> None:
             assert "10.0.0.1" not in str(caught.value)
 
 
-def test_what_another_process_writes_is_heard_soon(tmp_path: Path) -> None:
+def test_events_over_files_report_writes_of_other_process_within_a_second(tmp_path: Path) -> None:
     """A stream over files looks at them every second, not every five."""
     place = f"file:{tmp_path / 'kept'}"
 

@@ -16,7 +16,7 @@ from tests.service.http.serve_command import PATIENCE, served, until
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_pages_come_with_the_server(tmp_path: Path, workers: str) -> None:
+def test_serve_pages_login_works_in_every_worker(tmp_path: Path, workers: str) -> None:
     """A client signs in once, and every worker knows it; the token is not in the log."""
     store = f"file:{tmp_path / 'kept'}"
     homes = {"XDG_DATA_HOME": str(tmp_path / "data")}
@@ -44,14 +44,14 @@ def test_pages_come_with_the_server(tmp_path: Path, workers: str) -> None:
         assert server.token not in "".join(server.log)
 
 
-def test_without_the_option_there_are_no_pages(tmp_path: Path) -> None:
+def test_serve_without_pages_option_answers_404_for_pages(tmp_path: Path) -> None:
     """A token in an address opens nothing then."""
     with served(tmp_path) as server:
         for path in ("/", "/kept", f"/?token={server.token}"):
             assert server.ask("GET", path).status == 404
 
 
-def test_a_terminal_is_told_the_link(tmp_path: Path) -> None:
+def test_serve_prints_login_link_on_terminal(tmp_path: Path) -> None:
     """It has the token, and opens the person's pages."""
     ours, its = pty.openpty()
     command = [SCRIPT, "serve", "--pages", "--port", "0"]
@@ -71,7 +71,7 @@ def test_a_terminal_is_told_the_link(tmp_path: Path) -> None:
             os.close(ours)
 
 
-def test_the_folder_of_a_store_is_said_in_full(tmp_path: Path) -> None:
+def test_serve_prints_absolute_folder_of_file_store(tmp_path: Path) -> None:
     """Not as it was written, which says little without the folder that it was written in."""
     command = [SCRIPT, "serve", "--port", "0", "--store", "file:./kept"]
     with subprocess.Popen(
@@ -84,7 +84,7 @@ def test_the_folder_of_a_store_is_said_in_full(tmp_path: Path) -> None:
     assert first.startswith(f"serving file:{tmp_path}/kept on http://127.0.0.1:")
 
 
-def test_a_store_is_shown(tmp_path: Path) -> None:
+def test_web_store_option_shows_conversations_of_store(tmp_path: Path) -> None:
     """Of all owners, beside what the machine keeps; and nothing is changed by it."""
     store = f"file:{tmp_path / 'kept'}"
     with served(tmp_path, "--store", store) as server:
@@ -113,13 +113,13 @@ def test_a_store_is_shown(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("store", "said"),
     [
-        ("memory:", "memory: is a store inside of the program that has it"),
+        ("memory:", "a memory: store exists only inside its program"),
         ("file:./nowhere", "there is no folder "),
         ("nothing", "not a conversation store: 'nothing'"),
-        ("redis://u:secret@127.0.0.1:port", "the port is no number"),
+        ("redis://u:secret@127.0.0.1:port", "the port is not a number"),
     ],
 )
-def test_a_store_that_cannot_be_shown(tmp_path: Path, store: str, said: str) -> None:
+def test_web_refuses_store_that_cannot_be_shown(tmp_path: Path, store: str, said: str) -> None:
     """One sentence, and nothing is served or made."""
     command = [SCRIPT, "web", "--no-open", "--store", store]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)

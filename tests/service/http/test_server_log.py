@@ -9,7 +9,7 @@ from tests.service.http.serve_command import served, until
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_what_becomes_of_conversations_is_logged(tmp_path: Path, workers: str) -> None:
+def test_server_logs_creation_deletion_and_replacement(tmp_path: Path, workers: str) -> None:
     """The mode, each creation and deletion, and what was made in the place of a missing one; with
     several workers each says it for itself."""
     store = "memory:" if workers == "1" else f"file:{tmp_path / 'kept'}"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from cortext import open_store
-from cortext.service.http.open_connections import STALLED
+from cortext.service.http.stalled_connections import STALLED
 from tests.service.http.serve_command import Served, served, until
 from tests.service.stores.loops import in_loop
 
@@ -40,7 +40,9 @@ class Writer(threading.Thread):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
-def test_nothing_acknowledged_is_lost(tmp_path: Path, number: signal.Signals) -> None:
+def test_stopped_server_keeps_every_acknowledged_message(
+    tmp_path: Path, number: signal.Signals
+) -> None:
     """In the midst of posts from several clients, with `file:`, whatever ends the server."""
     store = f"file:{tmp_path / 'kept'}"
     with served(tmp_path, "--store", store) as server:
@@ -72,7 +74,7 @@ def _texts(store: str, id: str) -> list[str]:
     return found
 
 
-def test_a_killed_server_goes_on_where_it_was(tmp_path: Path) -> None:
+def test_killed_server_restarts_on_same_port_with_its_conversations(tmp_path: Path) -> None:
     """Under the same port, at once, with the same conversations."""
     store = f"file:{tmp_path / 'kept'}"
     with served(tmp_path, "--store", store) as server:
@@ -84,7 +86,7 @@ def test_a_killed_server_goes_on_where_it_was(tmp_path: Path) -> None:
         assert again.texts(id) == ["before", "after"]
 
 
-def test_an_open_stream_does_not_hold_up_the_end(tmp_path: Path) -> None:
+def test_open_event_stream_does_not_delay_shutdown(tmp_path: Path) -> None:
     """Streams end when the server does, and it does not wait for its clients to leave."""
     from http.client import HTTPConnection
 
@@ -101,7 +103,7 @@ def test_an_open_stream_does_not_hold_up_the_end(tmp_path: Path) -> None:
 
 
 @pytest.mark.needs("redis-server", "to share conversations between workers")
-def test_several_workers_share_what_is_in_redis(tmp_path: Path) -> None:
+def test_workers_share_conversations_in_redis(tmp_path: Path) -> None:
     """Every worker has every conversation; all end together."""
     from tests.service.stores.servers import RedisServer
 
@@ -119,7 +121,7 @@ def test_several_workers_share_what_is_in_redis(tmp_path: Path) -> None:
         redis.stop()
 
 
-def test_several_workers_share_files(tmp_path: Path) -> None:
+def test_workers_share_conversations_in_files(tmp_path: Path) -> None:
     with served(tmp_path, "--store", f"file:{tmp_path / 'kept'}", "--workers", "2") as server:
         id = server.create()
         said = [str(number) for number in range(15)]
@@ -128,7 +130,7 @@ def test_several_workers_share_files(tmp_path: Path) -> None:
         assert server.stop() == 0
 
 
-def test_a_reader_that_does_not_read_does_not_hold_up_the_end(tmp_path: Path) -> None:
+def test_stalled_reader_does_not_delay_shutdown(tmp_path: Path) -> None:
     """It is cut off after a moment; what was acknowledged meanwhile is kept."""
     store = f"file:{tmp_path / 'kept'}"
     with served(tmp_path, "--store", store) as server:
@@ -150,7 +152,7 @@ def _asking(server: Served, path: str) -> bytes:
     return f"{head}Authorization: Bearer {server.token}\r\n\r\n".encode()
 
 
-def test_a_slow_reader_gets_all_of_its_answer(tmp_path: Path) -> None:
+def test_slow_reader_gets_complete_response_during_shutdown(tmp_path: Path) -> None:
     """Whoever goes on reading is waited for, however long that takes."""
     with served(tmp_path) as server:
         id = server.create()

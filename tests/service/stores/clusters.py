@@ -13,9 +13,12 @@ _BUS = 10_000
 
 
 class RedisCluster:
-    """Three masters with a replica each, on loopback."""
+    """Three masters with a replica each, on loopback.
 
-    def __init__(self, folder: Path) -> None:
+    `node_timeout` is how many milliseconds a node may be silent before its replica takes over.
+    """
+
+    def __init__(self, folder: Path, node_timeout: int = 1000) -> None:
         self.nodes: dict[int, RedisServer] = {}
         while len(self.nodes) < _NODES:
             port = _free_ports()
@@ -23,10 +26,10 @@ class RedisCluster:
                 continue
             self.nodes[port] = RedisServer(
                 folder / str(port),
-                "--cluster-enabled", "yes", "--cluster-node-timeout", "1000",
+                "--cluster-enabled", "yes", "--cluster-node-timeout", str(node_timeout),
                 "--cluster-require-full-coverage", "no", "--repl-diskless-sync-delay", "0",
-                # Also a replica that has been without its master for 20 s takes over: on a machine
-                # that is too busy for an election, no other would ever be.
+                # A replica may take over even if it lost its master 20 s ago: on a busy machine,
+                # elections are late.
                 "--cluster-replica-validity-factor", "0",
                 port=port,
             )  # fmt: skip

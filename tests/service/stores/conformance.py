@@ -31,7 +31,9 @@ class ConversationStoreSuite(EventsSuite, MetadataSuite):
     """Every sentence of `cortext.service.stores.port`, as tests."""
 
     @in_loop
-    async def test_a_new_conversation_is_empty(self, place: Any) -> None:
+    async def test_create_makes_empty_conversation_with_uuid_and_utc_times(
+        self, place: Any
+    ) -> None:
         """It has a UUID v4, no messages, and both times, in UTC."""
         async with self.opened(place) as store:
             before = now()
@@ -67,7 +69,7 @@ class ConversationStoreSuite(EventsSuite, MetadataSuite):
             assert found.messages == given
 
     @in_loop
-    async def test_the_window_holds_the_last_messages(self, place: Any) -> None:
+    async def test_window_keeps_last_messages_and_limit_narrows_history(self, place: Any) -> None:
         """The oldest leave first; `limit` gives fewer and never more."""
         async with self.opened(place, window=5) as store:
             id = await store.create()
@@ -84,7 +86,7 @@ class ConversationStoreSuite(EventsSuite, MetadataSuite):
                     await store.get_history(id, bad)  # pyright: ignore[reportArgumentType]
 
     @in_loop
-    async def test_twenty_messages_by_default(self, place: Any) -> None:
+    async def test_window_is_twenty_messages_by_default(self, place: Any) -> None:
         """The window is 20 messages unless another is asked for."""
         async with self.opened(place) as store:
             id = await store.create()
@@ -93,7 +95,7 @@ class ConversationStoreSuite(EventsSuite, MetadataSuite):
             assert texts(await store.get_history(id)) == [str(n) for n in range(3, 23)]
 
     @in_loop
-    async def test_adding_moves_updated_at_only(self, place: Any) -> None:
+    async def test_add_message_advances_updated_at_only(self, place: Any) -> None:
         """`updated_at` moves on with a message, `created_at` never, and reading moves nothing."""
         async with self.opened(place) as store:
             id = await store.create()
@@ -109,7 +111,9 @@ class ConversationStoreSuite(EventsSuite, MetadataSuite):
 
     @pytest.mark.parametrize("year", [2020, 2099])
     @in_loop
-    async def test_updated_at_is_the_stores_time(self, place: Any, year: int) -> None:
+    async def test_updated_at_uses_clock_of_store_not_message_timestamp(
+        self, place: Any, year: int
+    ) -> None:
         """Not that of the message, which may be old, or wrong."""
         async with self.opened(place) as store:
             id = await store.create()
@@ -123,7 +127,7 @@ class ConversationStoreSuite(EventsSuite, MetadataSuite):
             assert [entry.updated_at for entry in await store.list()] == [after.updated_at]
 
     @in_loop
-    async def test_an_unknown_id_is_nothing(self, place: Any) -> None:
+    async def test_unknown_id_reads_as_missing_and_add_message_raises(self, place: Any) -> None:
         """Reading and deleting find nothing; adding says so."""
         async with self.opened(place) as store:
             assert await store.get(NOBODY) is None
@@ -138,7 +142,7 @@ class ConversationStoreSuite(EventsSuite, MetadataSuite):
 
     @pytest.mark.parametrize("id", HOSTILE)
     @in_loop
-    async def test_what_is_no_id_is_refused(self, place: Any, id: Any) -> None:
+    async def test_every_method_refuses_invalid_id(self, place: Any, id: Any) -> None:
         """On every verb, before anything is touched."""
         async with self.opened(place) as store:
             with pytest.raises(InvalidIdError):
@@ -153,7 +157,9 @@ class ConversationStoreSuite(EventsSuite, MetadataSuite):
 
     @pytest.mark.parametrize("thing", [None, "hello", {"role": "user", "content": "x"}])
     @in_loop
-    async def test_what_is_no_message_is_refused(self, place: Any, thing: Any) -> None:
+    async def test_add_message_refuses_object_that_is_not_a_message(
+        self, place: Any, thing: Any
+    ) -> None:
         """Only a Message can be added."""
         async with self.opened(place) as store:
             id = await store.create()
@@ -162,7 +168,7 @@ class ConversationStoreSuite(EventsSuite, MetadataSuite):
             assert await store.get_history(id) == []
 
     @in_loop
-    async def test_a_message_is_stored_once(self, place: Any) -> None:
+    async def test_add_if_new_stores_repeated_message_once(self, place: Any) -> None:
         """An add that is repeated stores nothing and says so, also when others were added
         meanwhile."""
         async with self.opened(place) as store:
@@ -177,7 +183,7 @@ class ConversationStoreSuite(EventsSuite, MetadataSuite):
             assert texts(await store.get_history(other)) == ["first"]
 
     @in_loop
-    async def test_a_long_message_is_stored_once(self, place: Any) -> None:
+    async def test_long_message_is_stored_once_when_repeated(self, place: Any) -> None:
         """Also when it is repeated through another store object, and after long others."""
         async with self.opened(place) as store:
             id = await store.create()
@@ -192,7 +198,7 @@ class ConversationStoreSuite(EventsSuite, MetadataSuite):
                 assert await other.get_history(id) == given
 
     @in_loop
-    async def test_what_is_returned_is_the_callers_own(self, place: Any) -> None:
+    async def test_changing_returned_snapshot_does_not_change_store(self, place: Any) -> None:
         """Changing a snapshot changes nothing in the store, and it does not change itself."""
         async with self.opened(place) as store:
             id = await store.create(metadata={"deep": {"list": [1]}})
@@ -210,7 +216,7 @@ class ConversationStoreSuite(EventsSuite, MetadataSuite):
             assert again.metadata == {"deep": {"list": [1]}}
 
     @in_loop
-    async def test_nested_values_are_the_callers_own(self, place: Any) -> None:
+    async def test_changing_nested_values_does_not_change_store(self, place: Any) -> None:
         """Changing those of a message that was added, given back, summed up or told changes
         nothing in the store."""
         async with self.opened(place) as store:
@@ -232,7 +238,7 @@ class ConversationStoreSuite(EventsSuite, MetadataSuite):
             assert [m.structured_data for m in await store.get_history(id)] == [{"items": [1]}]
 
     @in_loop
-    async def test_delete_removes_for_good(
+    async def test_delete_removes_only_given_conversation_and_logs_once(
         self, place: Any, caplog: pytest.LogCaptureFixture
     ) -> None:
         """A deleted conversation is gone, others are not, and the log says which."""
@@ -249,7 +255,9 @@ class ConversationStoreSuite(EventsSuite, MetadataSuite):
         assert caplog.messages.count(f"conversation {one} deleted") == 1
 
     @in_loop
-    async def test_get_or_create(self, place: Any, caplog: pytest.LogCaptureFixture) -> None:
+    async def test_get_or_create_returns_existing_or_creates_under_new_id(
+        self, place: Any, caplog: pytest.LogCaptureFixture
+    ) -> None:
         """One that is there is given; otherwise a new one, under another id, and that is logged."""
         async with self.opened(place) as store:
             id = await store.create()
@@ -262,7 +270,9 @@ class ConversationStoreSuite(EventsSuite, MetadataSuite):
             assert (await store.get_or_create()).messages == []
 
     @in_loop
-    async def test_an_id_alone_opens_nothing_of_somebody_elses(self, place: Any) -> None:
+    async def test_get_or_create_never_opens_conversation_of_another_owner(
+        self, place: Any
+    ) -> None:
         """Who knows the id of an owner's conversation gets a new one under another id, whoever they
         are; only who says that any owner will do gets it."""
         async with self.opened(place) as store:
@@ -278,7 +288,7 @@ class ConversationStoreSuite(EventsSuite, MetadataSuite):
             assert (await store.get_or_create(NOBODY, owner=None)).owner == ""
 
     @in_loop
-    async def test_an_id_of_the_callers_own_never_becomes_one(self, place: Any) -> None:
+    async def test_get_or_create_never_adopts_id_of_caller(self, place: Any) -> None:
         """A new conversation has a UUID of the store's, also when it is asked for again."""
         async with self.opened(place) as store:
             first, second = [await store.get_or_create("my-user-42") for _ in range(2)]
@@ -288,7 +298,9 @@ class ConversationStoreSuite(EventsSuite, MetadataSuite):
             assert (await store.get_or_create(first.id)).id == first.id
 
     @in_loop
-    async def test_a_message_in_a_large_window_is_stored_once(self, place: Any) -> None:
+    async def test_old_message_in_large_window_is_stored_once_when_repeated(
+        self, place: Any
+    ) -> None:
         """Also when it is repeated long after, by a store object that has not seen it before."""
         async with self.opened(place, window=300) as store:
             id = await store.create()
@@ -303,7 +315,9 @@ class ConversationStoreSuite(EventsSuite, MetadataSuite):
                 await again.aclose()
 
     @in_loop
-    async def test_the_oldest_give_way(self, place: Any, caplog: pytest.LogCaptureFixture) -> None:
+    async def test_max_conversations_removes_oldest_with_warning(
+        self, place: Any, caplog: pytest.LogCaptureFixture
+    ) -> None:
         """Over the limit those that were created first are removed, also busy ones, and each is
         a warning."""
         async with self.opened(place, max_conversations=3) as store:
@@ -344,7 +358,7 @@ class ConversationStoreSuite(EventsSuite, MetadataSuite):
             assert [entry.id for entry in await store.list()] == [busy]
 
     @in_loop
-    async def test_a_repeated_message_prolongs_nothing(self, place: Any) -> None:
+    async def test_repeated_message_does_not_extend_ttl(self, place: Any) -> None:
         """A conversation goes with all its messages, a TTL after the last that was new."""
         async with self.opened(place, ttl=1.0) as store:
             id = await store.create()
@@ -360,7 +374,7 @@ class ConversationStoreSuite(EventsSuite, MetadataSuite):
             assert await store.get_history(id) == []
 
     @in_loop
-    async def test_lists_are_by_owner_and_newest_first(self, place: Any) -> None:
+    async def test_list_filters_by_owner_and_returns_newest_first(self, place: Any) -> None:
         """Each owner has a list; without an owner it is all."""
         async with self.opened(place) as store:
             ids = [await store.create(owner=owner) for owner in ("ann", "bob", "ann", "")]
@@ -370,7 +384,7 @@ class ConversationStoreSuite(EventsSuite, MetadataSuite):
             assert len(await store.list(limit=10**20)) == 4
             assert await store.list(limit=0) == []
             for bad in (-1, 1.5, "2", True):
-                with pytest.raises(ValueError, match="limit is a whole number"):
+                with pytest.raises(ValueError, match="limit must be a whole number"):
                     await store.list(limit=bad)  # pyright: ignore[reportArgumentType]
             assert [entry.id for entry in await store.list(owner="ann")] == [ids[2], ids[0]]
             assert [entry.owner for entry in await store.list(owner="bob")] == ["bob"]
@@ -383,7 +397,7 @@ class ConversationStoreSuite(EventsSuite, MetadataSuite):
             assert [(e.id, e.updated_at) for e in mine] == [(found.id, found.updated_at)]
 
     @in_loop
-    async def test_many_at_once_lose_nothing(self, place: Any) -> None:
+    async def test_concurrent_adds_store_each_message_once(self, place: Any) -> None:
         """Calls side by side on one conversation all count, once each."""
         async with self.opened(place, window=100) as store:
             id = await store.create()
@@ -393,7 +407,7 @@ class ConversationStoreSuite(EventsSuite, MetadataSuite):
             assert sorted(texts(found)) == sorted(texts(wanted))
 
     @in_loop
-    async def test_the_services_names_do_the_same(self, place: Any) -> None:
+    async def test_camel_case_methods_equal_snake_case_methods(self, place: Any) -> None:
         """`addMessage` and `getHistory` are `add_message` and `get_history`."""
         async with self.opened(place) as store:
             id = await store.create()
@@ -403,7 +417,7 @@ class ConversationStoreSuite(EventsSuite, MetadataSuite):
             assert texts(await store.getHistory(id, 1)) == ["two"]
 
     @in_loop
-    async def test_close_is_not_the_end(self, place: Any) -> None:
+    async def test_closed_store_can_be_used_again(self, place: Any) -> None:
         """A closed store can be used again, and closed again."""
         store = self.open(place)
         id = await store.create()
@@ -413,7 +427,7 @@ class ConversationStoreSuite(EventsSuite, MetadataSuite):
         assert texts(await store.get_history(id)) == ["hello"]
         await store.aclose()
 
-    def test_one_loop_after_another(self, place: Any) -> None:
+    def test_store_works_in_second_event_loop(self, place: Any) -> None:
         """A store goes on in a new event loop when its own has ended."""
         store = self.open(place)
 
@@ -432,7 +446,7 @@ class ConversationStoreSuite(EventsSuite, MetadataSuite):
         assert asyncio.run(go_on(id)) == ["hello"]
 
     @in_loop
-    async def test_two_stores_on_one_place_are_one(self, place: Any) -> None:
+    async def test_two_stores_on_one_place_share_conversations(self, place: Any) -> None:
         """What one store object does, another sees."""
         if not self.shared:
             return
@@ -449,7 +463,7 @@ class ConversationStoreSuite(EventsSuite, MetadataSuite):
             assert await one.get(id) is None
 
     @in_loop
-    async def test_none_is_no_bound(self, place: Any) -> None:
+    async def test_none_means_no_limit_for_window_ttl_and_conversations(self, place: Any) -> None:
         """Neither of the messages that are shown, nor of the time, nor of the conversations."""
         bounds = {"window": None, "ttl": None, "max_conversations": None}
         async with self.opened(place, **bounds) as store:
@@ -471,7 +485,7 @@ class ConversationStoreSuite(EventsSuite, MetadataSuite):
          {"max_conversations": 0}, {"max_conversations": True},
          {"window": 10**20}, {"max_conversations": 10**20}],
     )  # fmt: skip
-    def test_bad_options_are_refused(self, place: Any, options: dict[str, Any]) -> None:
+    def test_open_refuses_invalid_options(self, place: Any, options: dict[str, Any]) -> None:
         """An option that makes no sense, 0 also, is a ValueError that names it and what would."""
         with pytest.raises(ValueError, match=next(iter(options)) + ".* or None for"):
             self.open(place, **options)

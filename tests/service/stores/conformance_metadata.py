@@ -15,7 +15,7 @@ ODD = {"title": "half \ud800 \0", "empty": [], "none": {"a": None}, "large": 2**
 
 class MetadataSuite(StoreSuite):
     @in_loop
-    async def test_metadata_can_be_changed(self, place: Any) -> None:
+    async def test_set_metadata_merges_keys_and_removes_none(self, place: Any) -> None:
         """By keys: others stay, None takes one away, and any JSON comes back as it was."""
         async with self.opened(place) as store:
             id = await store.create(metadata={"channel": "web", "kept": None, "old": 1})
@@ -31,7 +31,7 @@ class MetadataSuite(StoreSuite):
             assert await store.set_metadata(id, {}) == {"channel": "web", **ODD}
 
     @in_loop
-    async def test_changing_metadata_prolongs_nothing(self, place: Any) -> None:
+    async def test_set_metadata_keeps_updated_at_and_messages(self, place: Any) -> None:
         """Neither `updated_at` nor the messages know of it."""
         async with self.opened(place) as store:
             id = await store.create()
@@ -46,7 +46,7 @@ class MetadataSuite(StoreSuite):
             assert len(await store.get_history(id)) == 2
 
     @in_loop
-    async def test_metadata_is_the_callers_own(self, place: Any) -> None:
+    async def test_changing_returned_metadata_does_not_change_store(self, place: Any) -> None:
         """What was given, and what comes back, can be changed without harm."""
         async with self.opened(place) as store:
             id = await store.create()
@@ -58,7 +58,7 @@ class MetadataSuite(StoreSuite):
             assert (await store.get_or_create(id)).metadata == {"deep": [1]}
 
     @in_loop
-    async def test_metadata_of_nothing_is_refused(self, place: Any) -> None:
+    async def test_set_metadata_refuses_unknown_id_and_invalid_values(self, place: Any) -> None:
         """As a message to it would be."""
         async with self.opened(place) as store:
             with pytest.raises(SessionNotFoundError):
@@ -68,14 +68,14 @@ class MetadataSuite(StoreSuite):
             id = await store.create()
             for bad in (None, 7, "text", [("a", 1)]):
                 if bad is not None:
-                    with pytest.raises(ValueError, match="metadata is a mapping"):
+                    with pytest.raises(ValueError, match="metadata must be a mapping"):
                         await store.set_metadata(id, bad)  # pyright: ignore[reportArgumentType]
             with pytest.raises(ValueError, match="metadata"):
                 await store.set_metadata(id, {"a": float("nan")})
             assert (await store.get_or_create(id)).metadata == {}
 
     @in_loop
-    async def test_changes_at_once_all_count(self, place: Any) -> None:
+    async def test_concurrent_set_metadata_keeps_every_key(self, place: Any) -> None:
         """Of several who change other keys, nobody undoes what another did."""
         async with self.opened(place) as store:
             id = await store.create(metadata={"first": 0})
@@ -87,7 +87,7 @@ class MetadataSuite(StoreSuite):
             await other.aclose()
 
     @in_loop
-    async def test_a_new_one_gets_its_metadata(self, place: Any) -> None:
+    async def test_get_or_create_sets_metadata_of_new_conversation_only(self, place: Any) -> None:
         """One that is there keeps its own."""
         async with self.opened(place) as store:
             new = await store.get_or_create(None, owner="ann", metadata={"title": "pond"})
@@ -97,7 +97,7 @@ class MetadataSuite(StoreSuite):
 
     @pytest.mark.parametrize("id", ["../x", "x" * 129, "a b", "\ud800\n", "é", "{x}", "x" * 5000])
     @in_loop
-    async def test_text_that_is_no_id_is_not_there(
+    async def test_get_or_create_replaces_malformed_id_and_logs_safely(
         self, place: Any, id: str, caplog: pytest.LogCaptureFixture
     ) -> None:
         """A client may send anything: it gets a new conversation, and the log stays a log."""
@@ -108,7 +108,7 @@ class MetadataSuite(StoreSuite):
         assert all(line.isprintable() and len(line) < 300 for line in caplog.messages)
 
     @in_loop
-    async def test_an_id_that_is_no_text_is_refused(self, place: Any) -> None:
+    async def test_get_or_create_refuses_id_that_is_not_text(self, place: Any) -> None:
         """That is a mistake of the program, not of its client."""
         async with self.opened(place) as store:
             for bad in (7, b"x"):
@@ -117,7 +117,7 @@ class MetadataSuite(StoreSuite):
             assert await store.list() == []
 
     @in_loop
-    async def test_owners_have_names_of_any_kind(self, place: Any) -> None:
+    async def test_owner_names_of_any_kind_stay_distinct(self, place: Any) -> None:
         """Paths, spaces, letters of any script: an owner is text, and one is never another."""
         owners = ["ann", "ann/", "/ann", "ann/b", "../ann", "a n", "é", "%2F", "ann%2Fb", "a:b*"]
         async with self.opened(place) as store:

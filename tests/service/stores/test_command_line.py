@@ -36,7 +36,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("kind", ["file:", "file://", "log:"])
-def test_they_are_listed_by_what_was_asked(folder: Path, kind: str) -> None:
+def test_list_shows_file_store_conversations_by_first_question(folder: Path, kind: str) -> None:
     """A service gives no titles, so the first question is one."""
     done = cortext("list", "--store", f"{kind}{folder}")
     assert (done.returncode, done.stderr) == (0, "")
@@ -47,7 +47,7 @@ def test_they_are_listed_by_what_was_asked(folder: Path, kind: str) -> None:
     assert (row["title"], row["message_count"]) == ("How deep is the pond?", 2)
 
 
-def test_one_is_shown(folder: Path) -> None:
+def test_show_finds_file_store_conversation_by_id_prefix(folder: Path) -> None:
     """By the beginning of its id."""
     [id] = [path.stem for path in folder.glob("*.jsonl")]
     done = cortext("show", id[:8], "--store", f"file:{folder}")
@@ -58,13 +58,13 @@ def test_one_is_shown(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("url", "said"),
     [
-        ("file://kept", "write file:kept for a folder here"),
+        ("file://kept", "write file:kept for a relative path"),
         ("mysql://:secret@h/0", "redis://HOST:PORT/DB, postgresql://HOST/DATABASE"),
-        ("redis://:sec/ret@h/0", "in a user's name or a password '/' is written %2F"),
+        ("redis://:sec/ret@h/0", "in USER and PASSWORD, write '/' as %2F"),
         ("file:", "workspace:PATH, file:PATH"),
     ],
 )
-def test_what_cannot_be_listed_is_said(url: str, said: str) -> None:
+def test_list_refuses_invalid_store_url_with_hint_and_no_password(url: str, said: str) -> None:
     """With what can be, and without a password."""
     done = cortext("list", "--store", url)
     assert done.returncode == 2

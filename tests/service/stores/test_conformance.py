@@ -11,7 +11,7 @@ from cortext.service.stores.base import Conversations
 from tests.service.stores.clusters import RedisCluster
 from tests.service.stores.conformance import ConversationStoreSuite
 from tests.service.stores.databases import PostgresServer
-from tests.service.stores.loops import in_loop
+from tests.service.stores.loops import PATIENCE, in_loop
 from tests.service.stores.servers import RedisServer
 
 
@@ -19,7 +19,7 @@ class StoreSuite(ConversationStoreSuite):
     """Beside what a client of a server does too."""
 
     @in_loop
-    async def test_a_list_can_have_those_below_an_owner(self, place: Any) -> None:
+    async def test_list_below_owner_includes_nested_owners_only(self, place: Any) -> None:
         """Newest first among all of them, and nobody else's, whatever their names begin with."""
         owners = ["a", "a/x", "b", "a/x/y", "ab", "", "/a", "a/", "a"]
         async with self.opened(place) as store:
@@ -68,7 +68,7 @@ class TestRedis(StoreSuite):
 
     def open(self, place: tuple[str, str], **options: Any) -> Conversations:
         url, prefix = place
-        return RedisConversationStore(url, prefix=prefix, **options)
+        return RedisConversationStore(url, prefix=prefix, **{"timeout": PATIENCE, **options})
 
 
 class TestRedisCluster(StoreSuite):
@@ -80,7 +80,7 @@ class TestRedisCluster(StoreSuite):
 
     def open(self, place: tuple[str, str], **options: Any) -> Conversations:
         url, prefix = place
-        return open_store(url, prefix=prefix, **options)
+        return open_store(url, prefix=prefix, **{"timeout": PATIENCE, **options})
 
 
 class TestPostgres(StoreSuite):
@@ -90,4 +90,4 @@ class TestPostgres(StoreSuite):
 
     def open(self, place: tuple[str, str], **options: Any) -> Conversations:
         url, schema = place
-        return open_store(url, schema=schema, **options)
+        return open_store(url, schema=schema, **{"timeout": PATIENCE, **options})

@@ -25,7 +25,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @in_loop
-async def test_the_window_is_only_a_view(folder: Path) -> None:
+async def test_window_limits_history_but_log_keeps_all_messages(folder: Path) -> None:
     """The log keeps all messages, and they are a session like any other."""
     async with open_store(f"file:{folder}", window=2) as store:
         id = await store.create(owner="ann")
@@ -38,7 +38,7 @@ async def test_the_window_is_only_a_view(folder: Path) -> None:
 
 
 @in_loop
-async def test_any_session_of_a_log_is_a_conversation(folder: Path) -> None:
+async def test_file_store_reads_and_continues_any_log_session(folder: Path) -> None:
     """What another program wrote is read and continued, and keeps what only sessions have."""
     log = open_session_store(f"log:{folder}")
     given = SessionMessage("assistant", "done", tool_calls=[{"id": "c"}], tokens=5)
@@ -63,7 +63,7 @@ class Read(LogStore):
 
 
 @in_loop
-async def test_a_list_reads_only_what_changed(folder: Path) -> None:
+async def test_list_reads_only_changed_conversations(folder: Path) -> None:
     """Whoever changed it: this store, another process, or one who deleted it."""
     log = Read(folder)
     async with FileConversationStore(log) as store, open_store(f"file:{folder}") as other:
@@ -93,7 +93,7 @@ async def test_a_list_reads_only_what_changed(folder: Path) -> None:
 
 
 @in_loop
-async def test_a_list_reads_the_rest_only_of_what_it_gives(folder: Path) -> None:
+async def test_list_reads_full_entries_only_for_returned_conversations(folder: Path) -> None:
     """Of the others when they began and whose they are, once, however many there are."""
     log = Read(folder)
     async with FileConversationStore(log) as store:
@@ -108,7 +108,7 @@ async def test_a_list_reads_the_rest_only_of_what_it_gives(folder: Path) -> None
 
 
 @in_loop
-async def test_nothing_expires_and_nothing_gives_way_by_itself(folder: Path) -> None:
+async def test_file_store_has_no_ttl_or_limit_by_default(folder: Path) -> None:
     """Durable means durable: neither TTL nor limit unless they are set."""
     clock = FakeClock()
     store = FileConversationStore(LogStore(folder), clock=clock)
@@ -127,7 +127,7 @@ def stored(folder: Path, id: str, age: timedelta) -> None:
 
 
 @in_loop
-async def test_idle_time_goes_on_while_no_process_runs(
+async def test_overdue_conversations_expire_at_next_start(
     folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """At the next start what is overdue by the file's own times expires, and no more."""
@@ -148,7 +148,7 @@ async def test_idle_time_goes_on_while_no_process_runs(
 
 
 @in_loop
-async def test_an_old_time_of_a_message_shortens_no_life(folder: Path) -> None:
+async def test_old_message_timestamp_does_not_shorten_ttl(folder: Path) -> None:
     """After a restart idle time counts from when a message was stored."""
     stored(folder, "busy", timedelta(hours=2))
     async with open_store(f"file:{folder}") as store:
@@ -158,7 +158,7 @@ async def test_an_old_time_of_a_message_shortens_no_life(folder: Path) -> None:
 
 
 @in_loop
-async def test_what_another_process_added_to_does_not_expire(folder: Path) -> None:
+async def test_write_by_another_process_prevents_expiry(folder: Path) -> None:
     """Before a conversation goes, its file has the last word."""
     clock = FakeClock()
     store = FileConversationStore(LogStore(folder), ttl=3600, clock=clock)
@@ -172,7 +172,7 @@ async def test_what_another_process_added_to_does_not_expire(folder: Path) -> No
 
 
 @in_loop
-async def test_the_limit_counts_what_others_made(folder: Path) -> None:
+async def test_max_conversations_counts_existing_conversations(folder: Path) -> None:
     """Also conversations that were there before give way, the oldest first."""
     for number in range(3):
         stored(folder, f"s{number}", timedelta(hours=10 - number))
@@ -182,7 +182,7 @@ async def test_the_limit_counts_what_others_made(folder: Path) -> None:
 
 
 @in_loop
-async def test_what_cannot_be_read_is_named_and_left_alone(
+async def test_damaged_file_is_logged_and_never_deleted(
     folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A damaged file hides no other conversation and is not deleted by TTL or limit."""
@@ -210,7 +210,7 @@ asyncio.run(main())
 """
 
 
-def test_nothing_acknowledged_is_lost_by_kill_9(folder: Path) -> None:
+def test_acknowledged_messages_survive_kill_of_process(folder: Path) -> None:
     """What an add returned for is in the file when the process dies at any moment."""
     child = subprocess.Popen(
         [sys.executable, "-c", ADDING, f"file:{folder}"], stdout=subprocess.PIPE, text=True
@@ -236,7 +236,7 @@ async def last_of(folder: Path, id: str) -> str:
 
 
 @in_loop
-async def test_what_is_added_while_it_expires_is_kept(folder: Path) -> None:
+async def test_message_added_during_expiry_keeps_conversation(folder: Path) -> None:
     """Another process that adds after it was found idle, and before it is gone, has it stay."""
     clock = FakeClock()
     log = LogStore(folder)
@@ -279,7 +279,7 @@ asyncio.run(main())
 """
 
 
-def test_processes_that_expire_and_add_at_once_lose_nothing(folder: Path) -> None:
+def test_processes_expiring_and_adding_concurrently_lose_no_message(folder: Path) -> None:
     """What an add returned for is the last that is read, or the conversation is gone."""
     command = [sys.executable, "-c", RACING, f"file:{folder}"]
     children = [

@@ -63,7 +63,9 @@ def server_place(request: pytest.FixtureRequest) -> tuple[str, dict[str, Any]]:
 
 
 @in_loop
-async def test_sixteen_processes(server_place: tuple[str, dict[str, Any]]) -> None:
+async def test_sixteen_processes_keep_limit_order_and_events(
+    server_place: tuple[str, dict[str, Any]],
+) -> None:
     """When all have done there are no more than the limit, the newest of all; each message is
     there once and in order; and who followed heard of everything once."""
     url, where = server_place
@@ -97,7 +99,7 @@ async def everything(events: Any, count: int) -> list[Any]:
 
 
 @in_loop
-async def test_life_goes_by_the_servers_clock(
+async def test_ttl_follows_server_clock_not_client_clock(
     server_place: tuple[str, dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A client whose clock is a day ahead or behind expires nothing early and keeps nothing."""
@@ -178,7 +180,7 @@ def killed(server: Any) -> None:
 
 
 @in_loop
-async def test_a_redis_that_fails_while_many_add(start_redis: Start) -> None:
+async def test_writers_lose_no_message_when_redis_hangs_or_restarts(start_redis: Start) -> None:
     """It stands still, is killed and started again, with a replica that each add waits for."""
     server = start_redis(
         "--appendonly", "yes", "--appendfsync", "always", "--repl-diskless-sync-delay", "0"
@@ -204,7 +206,9 @@ async def begun(store: RedisConversationStore) -> None:
 
 
 @in_loop
-async def test_a_postgres_that_fails_while_many_add(own_postgres: PostgresServer) -> None:
+async def test_writers_lose_no_message_when_postgres_hangs_or_restarts(
+    own_postgres: PostgresServer,
+) -> None:
     """It stands still, is killed and started again."""
     async with open_store(own_postgres.url, timeout=1.0, window=100_000) as store:
         await through(store, [lambda: still(own_postgres), lambda: killed(own_postgres)])

@@ -33,7 +33,7 @@ async def test_one_timer_serves_all_conversations() -> None:
 
 
 @in_loop
-async def test_deleted_conversations_leave_no_deadlines_behind() -> None:
+async def test_deleted_conversations_leave_few_deadlines() -> None:
     """Entries of those that are gone are thrown away at twice the number of those that are not."""
     store = MemoryConversationStore(clock=FakeClock(), max_conversations=10)
     most = 0
@@ -44,7 +44,7 @@ async def test_deleted_conversations_leave_no_deadlines_behind() -> None:
 
 
 @in_loop
-async def test_an_overdue_conversation_is_gone_before_the_timer(
+async def test_overdue_conversation_is_missing_before_timer_fires(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """What a busy loop did not sweep yet is not given out, and is logged once."""
@@ -61,7 +61,7 @@ async def test_an_overdue_conversation_is_gone_before_the_timer(
 
 
 @in_loop
-async def test_nothing_expires_without_a_ttl() -> None:
+async def test_ttl_and_limit_can_be_disabled() -> None:
     """TTL and limit can be switched off."""
     clock = FakeClock()
     store = MemoryConversationStore(clock=clock, ttl=None, max_conversations=None)
@@ -71,7 +71,7 @@ async def test_nothing_expires_without_a_ttl() -> None:
     assert await store.get(ids[0]) is not None
 
 
-def test_a_store_without_a_context_manager_lets_its_loop_end() -> None:
+def test_unclosed_store_lets_event_loop_end_without_warning() -> None:
     """Neither a timer nor a warning is left when a program just ends."""
     program = (
         "import asyncio, cortext\n"
@@ -90,7 +90,7 @@ def test_a_store_without_a_context_manager_lets_its_loop_end() -> None:
 
 
 @in_loop
-async def test_a_forgotten_store_is_not_kept_by_its_timer() -> None:
+async def test_timer_does_not_keep_unreferenced_store_alive() -> None:
     """A store that nobody has is freed, though its timer has not gone off."""
     store = MemoryConversationStore()
     await store.create()
@@ -101,7 +101,7 @@ async def test_a_forgotten_store_is_not_kept_by_its_timer() -> None:
 
 
 @in_loop
-async def test_expiry_goes_on_in_the_next_loop() -> None:
+async def test_timer_moves_to_next_event_loop() -> None:
     """The timer moves with the store into the loop that uses it."""
     store = MemoryConversationStore(ttl=0.2)
 
@@ -115,7 +115,7 @@ async def test_expiry_goes_on_in_the_next_loop() -> None:
 
 
 @in_loop
-async def test_two_running_loops_are_refused() -> None:
+async def test_store_refuses_second_running_event_loop() -> None:
     """While one loop has the store, another gets a clear error and changes nothing."""
     store = MemoryConversationStore()
     id = await store.create()
@@ -129,15 +129,15 @@ async def test_two_running_loops_are_refused() -> None:
 
     await asyncio.to_thread(other)
     assert [(str(error), error.hint) for error in caught if isinstance(error, CortextError)] == [
-        ("this conversation store is in use in another running event loop",
-         "open one store for each loop"),
+        ("this conversation store is already used by another running event loop",
+         "open one store for each event loop"),
     ]  # fmt: skip
     await store.add_message(id, say("from here"))
     assert texts(await store.get_history(id)) == ["from here"]
 
 
 @in_loop
-async def test_a_slow_follower_loses_the_oldest_events(
+async def test_slow_subscription_drops_oldest_events_with_warning(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Who does not listen does not fill the memory, and the log says what was lost."""
@@ -150,7 +150,9 @@ async def test_a_slow_follower_loses_the_oldest_events(
 
 
 @in_loop
-async def test_followers_of_others_are_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_event_reaches_only_subscriptions_of_its_conversation(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """A message costs only those who follow its conversation, and who stopped is forgotten."""
     asked: list[str] = []
     hear = StoreSubscription.hear
@@ -176,7 +178,7 @@ async def test_followers_of_others_are_not_asked(monkeypatch: pytest.MonkeyPatch
 
 
 @in_loop
-async def test_metadata_counts_as_memory() -> None:
+async def test_memory_estimate_includes_metadata() -> None:
     """What a conversation is created with is in the estimate, until it is gone."""
     store = MemoryConversationStore()
     id = await store.create(owner="ann", metadata={"text": "x" * 100_000})
@@ -186,7 +188,7 @@ async def test_metadata_counts_as_memory() -> None:
 
 
 @in_loop
-async def test_the_estimate_of_memory_comes_back_to_nothing() -> None:
+async def test_memory_estimate_returns_to_zero() -> None:
     """What is added to the estimate is taken off again, whatever way a conversation goes."""
     clock = FakeClock()
     store = MemoryConversationStore(clock=clock, window=3, max_conversations=2)

@@ -24,13 +24,13 @@ BAD = [
 
 
 @pytest.mark.parametrize("fields", BAD, ids=str)
-def test_what_json_cannot_carry_is_refused(fields: dict[str, Any]) -> None:
+def test_message_refuses_values_json_cannot_carry(fields: dict[str, Any]) -> None:
     """A bad message is a ValueError when it is made."""
     with pytest.raises(ValueError):
         Message(**fields)
 
 
-def test_a_message_has_an_id_and_a_time_from_the_start() -> None:
+def test_message_gets_unique_id_and_utc_time_on_creation() -> None:
     """So that adding the same one again is known as that."""
     one, two = Message("user", "x"), Message("user", "x")
     assert one.id
@@ -38,7 +38,7 @@ def test_a_message_has_an_id_and_a_time_from_the_start() -> None:
     assert one.timestamp.tzinfo is UTC
 
 
-def test_nested_values_are_copied() -> None:
+def test_message_copies_nested_structured_data() -> None:
     """Changing what was given does not change the message."""
     data = {"items": [1]}
     message = Message("assistant", "x", structured_data=data)
@@ -47,13 +47,13 @@ def test_nested_values_are_copied() -> None:
 
 
 @pytest.mark.parametrize("content", ["plain", "", "half \ud800", "\0\u2028é😀"])
-def test_the_wire_gives_back_an_equal_message(content: str) -> None:
+def test_encoded_message_round_trips(content: str) -> None:
     """Through JSON and back, any text and any structured data."""
     message = Message("assistant", content, structured_data={"a": [1, None, {"ü": content}]})
     assert decode_message(encode_message(message)) == message
 
 
-def test_a_body_without_id_and_time_gets_both() -> None:
+def test_decoded_message_without_id_and_time_gets_both() -> None:
     """What a client leaves out is made when the body is read."""
     message = msgspec.json.decode(b'{"role":"user","content":"x","id":null}', type=Message)
     assert message.id
@@ -63,13 +63,13 @@ def test_a_body_without_id_and_time_gets_both() -> None:
 @pytest.mark.parametrize(
     "body", [b"", b"[]", b"{}", b'{"role":"user"}', b'{"role":1,"content":""}']
 )
-def test_what_is_no_message_says_so(body: bytes) -> None:
+def test_decode_message_refuses_other_json(body: bytes) -> None:
     """A line that something else wrote is a ValueError."""
     with pytest.raises(ValueError):
         decode_message(body)
 
 
-def test_to_a_session_message_and_back() -> None:
+def test_message_round_trips_through_session_message() -> None:
     """All that a message has is kept; what only sessions have is left there."""
     message = Message("assistant", "x", datetime(2025, 1, 1, tzinfo=UTC), {"type": "a"}, "m1")
     session_message = to_session_message(message)
@@ -81,7 +81,7 @@ def test_to_a_session_message_and_back() -> None:
     assert from_session_message(rich).content == "out"
 
 
-def test_as_a_dict_and_back() -> None:
+def test_message_round_trips_through_dict() -> None:
     """Under the names of the service's JSON, and the caller's own."""
     at = datetime(2025, 1, 1, tzinfo=UTC)
     message = Message("assistant", "half \ud800", at, {"type": "a", "items": [1]}, "m1")
@@ -100,7 +100,7 @@ def test_as_a_dict_and_back() -> None:
 
 
 @pytest.mark.parametrize("thing", [None, [], {}, {"role": "user"}, {"role": 1, "content": ""}])
-def test_a_dict_that_is_no_message_says_so(thing: Any) -> None:
+def test_from_dict_refuses_invalid_message(thing: Any) -> None:
     """A ValueError, never another kind."""
     with pytest.raises(ValueError):
         Message.from_dict(thing)

@@ -26,7 +26,7 @@ def after(text: str, *data: Any) -> Reference:
         ("is redux toolkit better?", 2), ("what about Redux", 1),
     ],
 )  # fmt: skip
-def test_a_place_or_a_name_is_one_item(text: str, position: int) -> None:
+def test_ordinal_or_name_refers_to_one_item(text: str, position: int) -> None:
     """Ordinals, places from the end and names find the item in the newest list."""
     found = after(text, {"items": ["older"]}, SEARCH, ANALYSIS if "zustand" not in text else SEARCH)
     assert (found.item, found.position) == (LIBRARIES[position - 1], position)
@@ -35,7 +35,7 @@ def test_a_place_or_a_name_is_one_item(text: str, position: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["analyze it", "more about this", "that one"])
-def test_it_is_what_the_newest_data_is_about(text: str) -> None:
+def test_pronoun_refers_to_newest_data(text: str) -> None:
     """A single thing is meant; of a list with several, any."""
     assert after(text, SEARCH, ANALYSIS).item == ANALYSIS
     assert after(text, ANALYSIS, {"items": [{"name": "only"}]}).item == {"name": "only"}
@@ -43,7 +43,7 @@ def test_it_is_what_the_newest_data_is_about(text: str) -> None:
     assert (several.item, several.candidates) == (None, LIBRARIES)
 
 
-def test_a_place_beyond_the_list_gives_the_candidates() -> None:
+def test_ordinal_beyond_list_returns_candidates() -> None:
     """So that an agent can ask which."""
     found = after("the ninth", SEARCH)
     assert (found.item, found.candidates) == (None, LIBRARIES)
@@ -58,7 +58,7 @@ def test_a_place_beyond_the_list_gives_the_candidates() -> None:
         ("the first and the last", [0, 3]),
     ],
 )  # fmt: skip
-def test_several_are_candidates(text: str, places: list[int]) -> None:
+def test_plural_reference_returns_candidates(text: str, places: list[int]) -> None:
     """No one of them is what is meant."""
     found = after(text, ANALYSIS, SEARCH)
     assert (found.item, found.position) == (None, None)
@@ -67,12 +67,12 @@ def test_several_are_candidates(text: str, places: list[int]) -> None:
 
 
 @pytest.mark.parametrize("text", ["hello", "the second one", "it", "both", "the ninth"])
-def test_candidates_are_a_list(text: str) -> None:
+def test_reference_candidates_are_always_a_list(text: str) -> None:
     """Also where there are none."""
     assert type(after(text, SEARCH).candidates) is list
 
 
-def test_one_name_for_two_things_gives_both() -> None:
+def test_ambiguous_name_returns_all_items_of_that_name() -> None:
     """Several things of one name are candidates."""
     twins = [{"name": "A", "v": 1}, {"name": "A", "v": 2}, {"name": "B"}]
     assert after("take a", {"results": twins}).candidates == twins[:2]
@@ -87,17 +87,17 @@ def test_other_text_refers_to_nothing(text: str) -> None:
 
 
 @pytest.mark.parametrize("data", [(), (7,), ("text",), ({"items": []},), ({"items": [1, 2]},)])
-def test_a_place_without_a_list_is_nothing(data: tuple[Any, ...]) -> None:
+def test_ordinal_without_list_refers_to_nothing(data: tuple[Any, ...]) -> None:
     """Data that lists nothing has no second one."""
     assert after("the second one", *data) == Reference()
 
 
-def test_the_last_without_a_list_is_the_newest() -> None:
+def test_last_one_without_list_refers_to_newest_data() -> None:
     """Where nothing is listed, things came one after another."""
     assert after("the last one", {"type": "a"}, ANALYSIS).item == ANALYSIS
 
 
-def test_any_list_of_things_will_do() -> None:
+def test_ordinal_uses_usual_key_then_named_items_then_bare_list() -> None:
     """A usual key goes first, then the first list of things with names; a bare list is one too."""
     assert after("the second", {"n": [1, 2], "libraries": ["a", "b"]}).item == "b"
     assert after("the second", {"tags": ["x", "y"], "results": ["a", "b"]}).item == "b"

@@ -43,35 +43,39 @@ async def refusal(
 
 
 @in_loop
-async def test_redis_passwords(start_redis: Start, caplog: pytest.LogCaptureFixture) -> None:
+async def test_redis_refuses_wrong_or_missing_password_with_hint(
+    start_redis: Start, caplog: pytest.LogCaptureFixture
+) -> None:
     """A wrong one, and none where one is needed."""
     caplog.set_level(logging.DEBUG)
     guarded = start_redis("--requirepass", "right")
     wrong = guarded.url.replace("//", f"//:{SECRET}@")
     await refusal(wrong, "refused the user or the password")
     await refusal(guarded.url.replace("//", f"//ann:{SECRET}@"), "refused the user or the passw")
-    assert "PASSWORD@HOST" in (await refusal(guarded.url, "wants a password")).hint
+    assert "PASSWORD@HOST" in (await refusal(guarded.url, "requires a password")).hint
     assert SECRET not in caplog.text
 
 
 @in_loop
-async def test_a_redis_database_that_is_not_there(redis_server: RedisServer) -> None:
+async def test_redis_database_number_out_of_range_names_valid_range(
+    redis_server: RedisServer,
+) -> None:
     """The number is what is wrong, and the hint says which there are."""
-    error = await refusal(redis_server.url.replace("/0", "/99"), "no database of that number")
+    error = await refusal(redis_server.url.replace("/0", "/99"), "no database with that number")
     assert "0 to 15" in error.hint
 
 
 @in_loop
-async def test_a_redis_replica(start_redis: Start) -> None:
+async def test_redis_replica_is_reported_as_read_only(start_redis: Start) -> None:
     """It may be the master soon, so it is waited for; then the error says what it is."""
     master = start_redis("--repl-diskless-sync-delay", "0")
     replica = start_redis("--replicaof", "127.0.0.1", str(master.port))
-    error = await refusal(replica.url, "is a replica, and takes no writes", soon=False)
+    error = await refusal(replica.url, "is a replica, which refuses writes", soon=False)
     assert "redis+sentinel://" in error.hint
 
 
 @in_loop
-async def test_a_redis_without_memory(start_redis: Start) -> None:
+async def test_full_redis_refuses_writes_and_still_reads(start_redis: Start) -> None:
     """The server refuses writes, and what is there can be read."""
     server = start_redis("--maxmemory-policy", "noeviction")
     async with open_store(server.url, timeout=4 * PATIENCE) as store:
@@ -86,7 +90,7 @@ async def test_a_redis_without_memory(start_redis: Start) -> None:
 
 
 @in_loop
-async def test_a_redis_that_loads(start_redis: Start) -> None:
+async def test_loading_redis_is_reported_after_timeout(start_redis: Start) -> None:
     """It is waited for; then the error says that it loads."""
     server = start_redis("--enable-debug-command", "yes", "--key-load-delay", "5000")
     async with redis.asyncio.Redis.from_url(server.url) as client:
@@ -107,7 +111,9 @@ async def _reload(url: str) -> None:
 
 
 @in_loop
-async def test_redis_and_tls(start_redis: Start, certified: tuple[Path, Path]) -> None:
+async def test_redis_tls_mismatch_errors_name_the_cause(
+    start_redis: Start, certified: tuple[Path, Path]
+) -> None:
     """TLS to a port without it, none to a port with it, and a certificate that nobody knows."""
     key, certificate = certified
     secure = free_port()
@@ -121,28 +127,28 @@ async def test_redis_and_tls(start_redis: Start, certified: tuple[Path, Path]) -
     assert "rediss instead of redis" in error.hint
     await refusal(f"rediss://127.0.0.1:{secure}/0", "certificate that is not trusted here")
     known = f"rediss://127.0.0.1:{secure}/0?ssl_ca_certs={certificate}"
-    error = await refusal(known, "wants a certificate from whoever connects")
+    error = await refusal(known, "requires a client certificate")
     assert "ssl_certfile" in error.hint
 
 
 @in_loop
-async def test_redis_rights_and_connections(start_redis: Start) -> None:
+async def test_redis_reports_missing_permission_and_connection_limit(start_redis: Start) -> None:
     """A user who may not, and a server that has no connection left."""
     server = start_redis()
     bob = server.url.replace("//", "//bob:pass@")
     async with redis.asyncio.Redis.from_url(server.url) as client:
         await client.execute_command("ACL", "SETUSER", "bob", "on", ">pass", "~x:*", "+@all")
-        await refusal(bob, "does not let this user do that")
+        await refusal(bob, "does not allow this user to do that")
         await client.config_set("maxclients", 1)
         await refusal(server.url, "has no connection left", soon=False)
 
 
 @in_loop
-async def test_nobody_at_the_address_of_redis() -> None:
+async def test_unreachable_redis_error_names_system_cause() -> None:
     """The cause is in the sentence: what the system said."""
     url = f"redis://:{SECRET}@127.0.0.1:{free_port()}/0"
     error = await refusal(url, "no answer from Redis at 127.* within 1 s: .*refused", soon=False)
-    assert "is it running?" in error.hint
+    assert "check that the server runs" in error.hint
 
 
 @pytest.mark.parametrize(
@@ -155,7 +161,7 @@ async def test_nobody_at_the_address_of_redis() -> None:
     ],
 )  # fmt: skip
 @in_loop
-async def test_a_key_of_another_kind_is_named(
+async def test_redis_key_of_wrong_type_is_named_in_error(
     redis_server: RedisServer, key: str, verb: str
 ) -> None:
     """Which of the keys that a call is about something else has taken."""
@@ -172,7 +178,9 @@ async def test_a_key_of_another_kind_is_named(
             "create": store.create,
             "list": store.list,
         }
-        with pytest.raises(SessionCorruptedError, match="has a string there, not a") as caught:
+        with pytest.raises(
+            SessionCorruptedError, match="has a string at this key, not a"
+        ) as caught:
             await calls[verb]()
         assert caught.value.path == taken
         assert "`prefix`" in caught.value.hint
@@ -185,7 +193,9 @@ def told(server: PostgresServer, *statements: str) -> None:
 
 
 @in_loop
-async def test_postgres_refusals(postgres_server: PostgresServer) -> None:
+async def test_postgres_reports_missing_database_role_permission_and_ssl(
+    postgres_server: PostgresServer,
+) -> None:
     """A database and a user that are not there, and one who may make no tables."""
     url = postgres_server.url
     nothing = url.replace("me@", f"me:{SECRET}@").replace("/postgres", "/nothing")
@@ -205,7 +215,9 @@ async def test_postgres_refusals(postgres_server: PostgresServer) -> None:
 
 
 @in_loop
-async def test_a_wrong_password_of_postgres(own_postgres: PostgresServer) -> None:
+async def test_postgres_refuses_wrong_or_missing_password_with_hint(
+    own_postgres: PostgresServer,
+) -> None:
     """At once, and without it; also where none was given."""
     await asyncio.to_thread(told, own_postgres, "alter role me password 'right'")
     rules = own_postgres.folder / "data" / "pg_hba.conf"
@@ -221,7 +233,7 @@ async def test_a_wrong_password_of_postgres(own_postgres: PostgresServer) -> Non
 
 
 @in_loop
-async def test_postgres_without_connections_and_without_writes(
+async def test_postgres_reports_connection_limit_and_read_only_mode(
     own_postgres: PostgresServer,
 ) -> None:
     """Both may be over soon, so they are waited for; then the error says which it is."""
@@ -257,7 +269,7 @@ async def test_postgres_without_connections_and_without_writes(
         f"redis://h?password={SECRET}&nonsense=1", f"mysql://h?password={SECRET}",
     ],
 )  # fmt: skip
-def test_a_bad_url_says_no_password(url: str) -> None:
+def test_bad_url_error_contains_no_password(url: str) -> None:
     """Also where one was written with a character that ends it."""
     with pytest.raises(ValueError) as caught:
         open_store(url)
@@ -265,7 +277,7 @@ def test_a_bad_url_says_no_password(url: str) -> None:
     assert "\n" not in str(caught.value)
 
 
-def test_a_password_with_signs_can_be_written(redis_server: RedisServer) -> None:
+def test_percent_encoded_password_is_decoded_and_hidden_in_repr(redis_server: RedisServer) -> None:
     """As the error says: percent-encoded."""
     from cortext.service.stores.redis.address import parse
 

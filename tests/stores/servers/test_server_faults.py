@@ -22,7 +22,7 @@ from cortext.stores.servers import (
     postgres_connection,
     postgres_timeouts,
     redis_connection,
-    server_access,
+    server_calls,
 )
 from cortext.stores.servers import redis_store as ours
 from cortext.stores.servers.postgres_store import PostgresStore
@@ -47,7 +47,7 @@ def said(text: str, **fields: Any) -> SessionMessage:
 
 
 @pytest.mark.parametrize("kind", ["redis", "postgres"])
-def test_a_server_that_stands_still(
+def test_store_reports_paused_server_and_recovers(
     kind: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is not waited for without an end; when it goes on, so does the store."""
@@ -58,7 +58,7 @@ def test_a_server_that_stands_still(
     )
     monkeypatch.setattr(redis_connection, "TIMEOUT", 0.5)
     monkeypatch.setattr(postgres_timeouts, "SILENCE", 0.3)
-    monkeypatch.setattr(server_access.until_answered, "__kwdefaults__", {"within": 0.2})
+    monkeypatch.setattr(server_calls.until_answered, "__kwdefaults__", {"within": 0.2})
     store = open_session_store(server.url)
     store.save(Session("s"))
     server.pause()
@@ -72,7 +72,9 @@ def test_a_server_that_stands_still(
     store.close()
 
 
-def test_a_server_that_is_back(start_redis: Callable[..., RedisServer]) -> None:
+def test_append_waits_for_restarted_redis_and_keeps_earlier_message(
+    start_redis: Callable[..., RedisServer],
+) -> None:
     """What was acknowledged is there after a power cut, and a call waits for the server."""
     server = start_redis("--appendonly", "yes", "--appendfsync", "always")
     store = open_session_store(server.url)
@@ -87,7 +89,9 @@ def test_a_server_that_is_back(start_redis: Callable[..., RedisServer]) -> None:
     store.close()
 
 
-def test_with_tls(start_redis: Callable[..., RedisServer], certified: tuple[Path, Path]) -> None:
+def test_rediss_url_uses_tls_and_refuses_untrusted_certificate(
+    start_redis: Callable[..., RedisServer], certified: tuple[Path, Path]
+) -> None:
     """`rediss://` speaks TLS, and a certificate that nobody vouches for is refused at once."""
     key, certificate = certified
     start_redis(
@@ -105,7 +109,7 @@ def test_with_tls(start_redis: Callable[..., RedisServer], certified: tuple[Path
     assert "ssl_ca_certs" in raised.value.hint
 
 
-def test_the_sentinels_name_another(guarded: Any) -> None:
+def test_store_uses_new_master_after_sentinel_failover(guarded: Any) -> None:
     """After a failover the next call goes to the new master."""
     store = open_session_store(f"{guarded.url}/mine")
     store.save(Session("s"))
@@ -123,7 +127,7 @@ def test_the_sentinels_name_another(guarded: Any) -> None:
     store.close()
 
 
-def test_damage_is_named_and_kept(redis_server: RedisServer) -> None:
+def test_damaged_redis_record_is_reported_and_never_overwritten(redis_server: RedisServer) -> None:
     """A line that something else wrote: the rest is read, and nothing is saved over it."""
     space = f"damage{os.getpid()}"
     store = open_session_store(f"{redis_server.url}/{space}")
@@ -145,7 +149,7 @@ def test_damage_is_named_and_kept(redis_server: RedisServer) -> None:
     assert list(store.heads()) == []
 
 
-def test_a_later_version_is_refused(redis_server: RedisServer) -> None:
+def test_redis_session_of_later_format_is_refused(redis_server: RedisServer) -> None:
     """Nothing is read or written by one that does not know how."""
     space = f"newer{os.getpid()}"
     store = open_session_store(f"{redis_server.url}/{space}")
@@ -164,25 +168,25 @@ def test_a_later_version_is_refused(redis_server: RedisServer) -> None:
         ("redis://h:port/0", "Port|port"),
         ("redis://h/0/..", "not a valid id"),
         ("redis+cluster://h/3", "only database 0"),
-        ("redis+sentinel://h", "name of a service"),
+        ("redis+sentinel://h", "name of the service"),
         ("postgresql://h/d/a:b", "not a valid id"),
         ("postgresql://h/d?nonsense=1", "nonsense"),
         ("odd://x:secret@h", r"//…@h.*redis\+sentinel://.*postgresql://"),
         ("mysql://h/d?password=secret", r"mysql://h/d\?…"),
-        ("redis://:a?secret@h/0", "'\\?' %3F"),
+        ("redis://:a?secret@h/0", "'\\?' as %3F"),
         ("postgresql://u:a？secret@h/d", "not the URL of a server"),
         ("redis://:a／secret@h/0", "not the URL of a server"),
         ("Redis://:secret@h/0", "not a session store"),
     ],
 )
-def test_urls_that_are_none(url: str, says: str) -> None:
+def test_invalid_store_url_is_refused_without_showing_password(url: str, says: str) -> None:
     """One sentence, without the password."""
     with pytest.raises(ValueError, match=says) as raised:
         open_session_store(url)
     assert "secret" not in str(raised.value)
 
 
-def test_what_could_not_be_deleted_is_still_listed(
+def test_session_held_by_other_process_is_not_deleted_and_stays_listed(
     redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Somebody is in the middle of a change, and is waited for in vain."""
@@ -200,15 +204,26 @@ def test_what_could_not_be_deleted_is_still_listed(
     assert store.delete("s")
 
 
-def test_an_option_that_nobody_knows(redis_server: RedisServer) -> None:
+def test_unknown_redis_url_option_is_named_in_error(redis_server: RedisServer) -> None:
     """It is named, and no traceback of another package comes."""
     with pytest.raises(ValueError, match="nonsense"):
         open_session_store(f"{redis_server.url}?nonsense=1").list_session_ids()
 
 
-def test_nobody_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_append_hint_says_that_message_is_stored_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_calls.until_answered, "__kwdefaults__", {"within": 0.1})
+    store = open_session_store(f"redis://127.0.0.1:{free_port()}/0")
+    with pytest.raises(SessionStorageError) as listing:
+        store.list_session_ids()
+    with pytest.raises(SessionStorageError) as append:
+        store.append("s", said("x"))
+    assert listing.value.hint == "check that the server is running, and try again"
+    assert append.value.hint.endswith("a message with the same id is stored only once")
+
+
+def test_unreachable_server_error_has_hint_and_no_password(monkeypatch: pytest.MonkeyPatch) -> None:
     """After a while, with what to do, and without the password."""
-    monkeypatch.setattr(server_access.until_answered, "__kwdefaults__", {"within": 0.1})
+    monkeypatch.setattr(server_calls.until_answered, "__kwdefaults__", {"within": 0.1})
     for scheme in ("redis", "redis+cluster", "postgresql"):
         store = open_session_store(f"{scheme}://me:secret@127.0.0.1:{free_port()}/0")
         with pytest.raises(SessionStorageError, match="no answer from") as raised:
@@ -238,21 +253,21 @@ class _Clock:
         ("timed out", False, 9, 10),
     ],
 )
-def test_how_long_it_is_waited_for(
+def test_wait_for_server_is_short_when_connection_is_refused_first(
     error: str, before: bool, least: float, most: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Less where nobody listens and nobody did; and how long it was is said."""
-    monkeypatch.setattr(server_access, "time", clock := _Clock())
-    address = server_access.address_of("redis://h/0")
+    monkeypatch.setattr(server_calls, "time", clock := _Clock())
+    address = server_calls.address_of("redis://h/0")
 
     def attempt() -> None:
         raise ConnectionError(error)
 
     with pytest.raises(SessionStorageError, match=error) as raised:
-        server_access.until_answered(
+        server_calls.until_answered(
             attempt,
             passing=(ConnectionError,),
-            no_answer=lambda error, waited: server_access.unanswered(
+            no_answer=lambda error, waited: server_calls.unanswered(
                 "Redis", address, error, waited
             ),
             answered_before=before,
@@ -261,7 +276,7 @@ def test_how_long_it_is_waited_for(
     assert f"within {round(clock.now, 1):g} s" in str(raised.value)
 
 
-def test_a_long_answer_is_no_silence(
+def test_slow_postgres_answer_does_not_time_out(
     postgres_server: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A server that goes on telling may take longer than one that says nothing."""
@@ -274,7 +289,7 @@ def test_a_long_answer_is_no_silence(
     store.close()
 
 
-def test_what_will_not_pass_is_not_tried_again(
+def test_permanent_postgres_error_is_not_retried(
     postgres_server: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is refused at the first attempt, with what to do where that is known."""
@@ -282,7 +297,7 @@ def test_what_will_not_pass_is_not_tried_again(
     def never(_: float) -> None:
         raise AssertionError("it was tried again")
 
-    monkeypatch.setattr(server_access.time, "sleep", never)
+    monkeypatch.setattr(server_calls.time, "sleep", never)
     with pytest.raises(SessionStorageError, match="refused") as raised:
         open_session_store(postgres_server.url.replace("/postgres", "/nowhere")).exists("s")
     assert "createdb" in raised.value.hint
@@ -296,7 +311,7 @@ def test_what_will_not_pass_is_not_tried_again(
     store.close()
 
 
-def test_what_says_itself_says_no_password() -> None:
+def test_repr_of_server_place_contains_no_password() -> None:
     """Places and addresses, as a debugger or a log shows them."""
     for place in (
         postgres_connection.place_of("postgresql://u:secret@h/d"),
@@ -305,7 +320,9 @@ def test_what_says_itself_says_no_password() -> None:
         assert "secret" not in f"{place!r} {place.address!r}"
 
 
-def test_a_password_is_wanted(start_redis: Callable[..., RedisServer]) -> None:
+def test_redis_password_error_is_immediate_and_has_hint(
+    start_redis: Callable[..., RedisServer],
+) -> None:
     """Said at once, for it will not pass; and with it all is well."""
     server = start_redis("--requirepass", "p@ss")
     with pytest.raises(SessionStorageError, match="refused") as raised:
@@ -318,7 +335,7 @@ def test_a_password_is_wanted(start_redis: Callable[..., RedisServer]) -> None:
 
 
 @pytest.mark.parametrize(("package", "url"), [("redis", "redis://h"), ("psycopg", "postgres://h")])
-def test_a_missing_package_is_named(
+def test_missing_server_package_error_names_extra(
     package: str, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With the extra that brings it."""
@@ -330,7 +347,7 @@ def test_a_missing_package_is_named(
     assert install_command(package if package == "redis" else "postgres") in raised.value.hint
 
 
-def test_opening_sends_nothing() -> None:
+def test_open_store_does_not_connect_to_server() -> None:
     """A URL is only looked at: what is not there is told by the first call."""
     for kind in SERVERS:
         path = "/service" if "sentinel" in kind else ""

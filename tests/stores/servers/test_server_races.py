@@ -21,7 +21,7 @@ from cortext.stores.servers import redis_store as ours
 from cortext.stores.servers.postgres_store import PostgresStore
 from cortext.stores.servers.redis_store import RedisStore
 from cortext.stores.servers.server_base import ServedStore
-from cortext.stores.servers.session_parts import RecordPosition, RecordRow
+from cortext.stores.servers.server_values import RecordPosition, RecordRow
 from cortext.stores.store_registry import open_session_store
 from tests.service.stores.clusters import asked
 from tests.service.stores.conftest import postgres_server as postgres_server
@@ -71,7 +71,7 @@ def before_the_first_call(target: Any, name: str, work: Any, patch: pytest.Monke
     patch.setattr(target, name, doing)
 
 
-def test_what_expired_on_its_way_is_brought_again(
+def test_redis_save_uploads_expired_records_again(
     redis: RedisStore, redis_server: RedisServer, key_space: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Who stands still for a minute between bringing the records and having them take the others'
@@ -90,7 +90,7 @@ def test_what_expired_on_its_way_is_brought_again(
     assert asked(redis_server.port, "KEYS", f"cortext:sessions:{key_space}:*new*").split() == []
 
 
-def test_what_is_on_its_way_ends_by_itself(
+def test_redis_upload_keys_expire_and_repeated_upload_stores_once(
     redis: RedisStore, redis_server: RedisServer, key_space: str
 ) -> None:
     """However soon its bringer is killed; and what is brought twice is there once."""
@@ -102,7 +102,7 @@ def test_what_is_on_its_way_ends_by_itself(
         assert 0 < int(asked(redis_server.port, "PTTL", each)) <= 60_000
 
 
-def test_one_that_was_made_anew_is_another(
+def test_amend_does_not_restore_session_deleted_and_recreated_meanwhile(
     store: ServedStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What was read of a session is not written over the one that has its id and version now."""
@@ -112,7 +112,7 @@ def test_one_that_was_made_anew_is_another(
         store.delete("s")
         store.save(Session("s", owner="bob", messages=[said("new")]))
 
-    name = "_put" if isinstance(store, RedisStore) else "_changed_in"
+    name = "_put" if isinstance(store, RedisStore) else "_try_change"
     before_the_first_call(store, name, make_anew, monkeypatch)
     store.amend("s", title="amended")
     found = store.load("s")
@@ -120,14 +120,16 @@ def test_one_that_was_made_anew_is_another(
     assert [one.content for one in found.messages] == ["new"]
 
 
-def test_who_is_killed_in_a_delete(redis: RedisStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_redis_delete_killed_midway_leaves_lists_consistent(
+    redis: RedisStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Leaves a session that is there and listed, or neither; and the next delete ends it."""
     redis.save(Session("s", owner="ann"))
 
     def killed(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    for name, left in (("_write", ["s"]), ("_strike_off", [])):
+    for name, left in (("_write", ["s"]), ("_remove_from_lists", [])):
         with monkeypatch.context() as patch:
             patch.setattr(redis, name, killed)
             with pytest.raises(KeyboardInterrupt):
@@ -135,10 +137,10 @@ def test_who_is_killed_in_a_delete(redis: RedisStore, monkeypatch: pytest.Monkey
         assert redis.list_session_ids() == [head.id for head in redis.heads("ann")] == left
         assert redis.exists("s") == bool(left)
     assert not redis.delete("s")
-    assert redis._listed(redis._list()) == []
+    assert redis._ids_in_list(redis._list_key()) == []
 
 
-def test_one_in_no_list_is_entered_by_the_next_change(
+def test_redis_change_adds_unlisted_session_to_lists(
     redis: RedisStore, redis_server: RedisServer, key_space: str
 ) -> None:
     """Whoever left it there."""
@@ -150,18 +152,20 @@ def test_one_in_no_list_is_entered_by_the_next_change(
     assert redis.list_session_ids() == [head.id for head in redis.heads("ann")] == ["s"]
 
 
-def test_one_that_is_made_while_an_earlier_one_is_deleted(
+def test_redis_session_recreated_during_delete_is_listed(
     redis: RedisStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is listed."""
     redis.save(Session("s", owner="ann"))
     new = Session("s", owner="ann")
-    before_the_first_call(redis, "_strike_off", lambda: redis.save(new), monkeypatch)
+    before_the_first_call(redis, "_remove_from_lists", lambda: redis.save(new), monkeypatch)
     assert redis.delete("s")
     assert redis.list_session_ids() == [head.id for head in redis.heads("ann")] == ["s"]
 
 
-def test_a_delete_whose_answer_was_lost(redis: RedisStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_redis_delete_sent_twice_returns_true(
+    redis: RedisStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It is sent again, and finds that it was done."""
     redis.save(Session("s"))
     run = redis._link.run
@@ -175,7 +179,7 @@ def test_a_delete_whose_answer_was_lost(redis: RedisStore, monkeypatch: pytest.M
     assert redis.delete("s")
 
 
-def test_a_delete_whose_connection_broke(
+def test_postgres_delete_returns_true_after_connection_breaks(
     postgres_server: PostgresServer, key_space: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The same, where the connection went with the answer."""
@@ -197,7 +201,7 @@ def test_a_delete_whose_connection_broke(
     store.close()
 
 
-def test_an_owner_who_gave_it_away(
+def test_redis_owner_change_removes_session_from_old_owner_list(
     redis: RedisStore, redis_server: RedisServer, key_space: str
 ) -> None:
     """Has it in no list any more."""
@@ -207,7 +211,9 @@ def test_an_owner_who_gave_it_away(
     assert [asked(redis_server.port, "SCARD", key).strip() for key in lists] == ["0", "1"]
 
 
-def test_many_stores_have_few_connections(postgres_server: PostgresServer, key_space: str) -> None:
+def test_sixty_postgres_stores_share_few_connections(
+    postgres_server: PostgresServer, key_space: str
+) -> None:
     """A store for each conversation does not use up the server."""
     stores = [open_session_store(f"{postgres_server.url}/{key_space}") for _ in range(60)]
     for number, store in enumerate(stores):
@@ -220,7 +226,9 @@ def test_many_stores_have_few_connections(postgres_server: PostgresServer, key_s
     stores[0].close()
 
 
-def test_a_fork_does_not_have_it(store: ServedStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_forked_child_does_not_inherit_session_lock(
+    store: ServedStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What the parent has alone, its child has to wait for; and closes none of its connections."""
     store.save(Session("s"))
     for module in (ours, postgres_connection):
@@ -240,7 +248,7 @@ def test_a_fork_does_not_have_it(store: ServedStore, monkeypatch: pytest.MonkeyP
     assert len(store.load("s").messages) == 1
 
 
-def test_a_fork_that_leaves_it(store: ServedStore) -> None:
+def test_forked_child_does_not_release_session_lock_of_parent(store: ServedStore) -> None:
     """Does not take it from the parent."""
     store.save(Session("s"))
     with ExitStack() as held:
@@ -258,7 +266,7 @@ def test_a_fork_that_leaves_it(store: ServedStore) -> None:
         assert len(store.load("s").messages) == 1
 
 
-def test_who_is_interrupted_once_it_has_it(
+def test_interrupted_postgres_lock_leaves_no_lock_behind(
     postgres_server: PostgresServer, key_space: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Leaves no lock on a connection that others use."""
@@ -284,7 +292,7 @@ def test_who_is_interrupted_once_it_has_it(
     store.close()
 
 
-def test_following_one_whose_end_the_server_lost(
+def test_since_starts_again_when_server_lost_records(
     store: ServedStore, redis_server: RedisServer, postgres_server: PostgresServer
 ) -> None:
     """After a crash it has fewer records than were read: it is read from the beginning."""
@@ -307,7 +315,9 @@ def test_following_one_whose_end_the_server_lost(
     assert store.since("s", mark)[1:] == (False, [])
 
 
-def test_following_one_of_a_later_version(redis: RedisStore, redis_server: RedisServer) -> None:
+def test_since_refuses_redis_session_of_later_format(
+    redis: RedisStore, redis_server: RedisServer
+) -> None:
     """It is refused, as when it is read."""
     redis.save(Session("s"))
     asked(redis_server.port, "HSET", redis._key("s"), "format", "2")

@@ -20,7 +20,7 @@ from cortext.errors import SessionLockedError, SessionNotFoundError
 from cortext.stores.servers import postgres_connection, session_tables
 from cortext.stores.servers import redis_store as ours
 from cortext.stores.servers.server_base import ServedStore
-from cortext.stores.servers.session_parts import RecordPosition
+from cortext.stores.servers.server_values import RecordPosition
 from cortext.stores.store_registry import open_session_store
 from tests.service.stores.conftest import certified as certified
 from tests.service.stores.conftest import guarded as guarded
@@ -54,7 +54,7 @@ def store(url: str) -> Iterator[ServedStore]:
     opened.close()
 
 
-def test_heads_of_an_owner(store: ServedStore) -> None:
+def test_heads_lists_sessions_of_owner_without_records(store: ServedStore) -> None:
     """One owner's or all, without their records; also of one who has odd characters, and after
     a session went to another."""
     odd = "a/b\0\ud800 ü" + "x" * 10_000
@@ -68,7 +68,7 @@ def test_heads_of_an_owner(store: ServedStore) -> None:
     assert [head.id for head in store.heads(odd)] == ["three"]
 
 
-def test_heads_are_as_recent_as_their_last_record(store: ServedStore) -> None:
+def test_heads_with_last_uses_time_of_last_record(store: ServedStore) -> None:
     """If that is asked for."""
     store.save(Session("s"))
     late = said("later")
@@ -77,7 +77,7 @@ def test_heads_are_as_recent_as_their_last_record(store: ServedStore) -> None:
     assert head.updated_at == late.timestamp
 
 
-def test_amend_changes_the_head_alone(store: ServedStore) -> None:
+def test_amend_changes_only_session_head(store: ServedStore) -> None:
     """Records and tool calls stay, and others' amendments too."""
     session = Session("s", messages=[said("one")])
     session.record_tool_call("read", {})
@@ -91,7 +91,9 @@ def test_amend_changes_the_head_alone(store: ServedStore) -> None:
         store.amend("none", title="x")
 
 
-def test_following(store: ServedStore, url: str) -> None:
+def test_since_returns_each_record_once_and_restarts_after_rewrite(
+    store: ServedStore, url: str
+) -> None:
     """Each record once; all of them after the session was rewritten or made anew."""
     other = open_session_store(url)
     mark, anew, found = store.since("s", RecordPosition())
@@ -115,7 +117,7 @@ def test_following(store: ServedStore, url: str) -> None:
     other.close()
 
 
-def test_an_inner_store_is_apart(store: ServedStore, url: str) -> None:
+def test_inner_store_is_separate_from_outer_store(store: ServedStore, url: str) -> None:
     """The same id is another session there; no list shows it, and no URL names it."""
     inner = store.inner("checkpoints")
     inner.save(Session("s", title="inner"))
@@ -129,7 +131,7 @@ def test_an_inner_store_is_apart(store: ServedStore, url: str) -> None:
         open_session_store(f"{url}/%40checkpoints")
 
 
-def test_odd_ids_of_messages(store: ServedStore) -> None:
+def test_append_recognises_messages_with_unusual_ids(store: ServedStore) -> None:
     """Whatever an id is made of and however long it is, it is known again."""
     ids = ["\0", "\ud800", "x" * 100_000, "x" * 99_999, "", "a\nb"]
     store.save(Session("s"))
@@ -139,7 +141,7 @@ def test_odd_ids_of_messages(store: ServedStore) -> None:
     assert store.load("s").messages == messages
 
 
-def test_a_session_with_two_records_of_one_id(store: ServedStore) -> None:
+def test_save_keeps_two_records_with_same_id(store: ServedStore) -> None:
     """As one that was read from a damaged file: both are kept."""
     twice = [said("first", id="m"), said("second", id="m")]
     store.save(Session("s", messages=twice))
@@ -147,7 +149,7 @@ def test_a_session_with_two_records_of_one_id(store: ServedStore) -> None:
     assert store.append("s", said("third", id="m")) == 0
 
 
-def test_a_long_session_is_saved_in_pieces(store: ServedStore) -> None:
+def test_save_and_append_store_more_records_than_one_batch(store: ServedStore) -> None:
     """More records than go at once, saved and appended."""
     messages = [said(str(number)) for number in range(2_500)]
     store.save(Session("s", messages=messages))
@@ -168,7 +170,7 @@ def _count(url: str, ready: Any) -> None:
     store.close()
 
 
-def test_alone_between_processes(store: ServedStore, url: str) -> None:
+def test_alone_excludes_other_processes(store: ServedStore, url: str) -> None:
     """What is read and written there is nobody else's meanwhile: no step of eight is lost."""
     store.save(Session("s", title="0"))
     spawn = multiprocessing.get_context("spawn")
@@ -191,7 +193,7 @@ def _hold(url: str, held: Any) -> None:
         time.sleep(600)
 
 
-def test_whoever_is_killed_has_it_no_longer(
+def test_lock_of_killed_process_expires(
     store: ServedStore, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The lock of a process that is gone ends, and work goes on."""
@@ -210,7 +212,7 @@ def test_whoever_is_killed_has_it_no_longer(
     assert len(store.load("s").messages) == 1
 
 
-def test_a_fork_has_connections_of_its_own(store: ServedStore, url: str) -> None:
+def test_forked_child_uses_own_server_connections(store: ServedStore, url: str) -> None:
     """Parent and child go on with one store object, and neither hears the other's answers."""
     store.save(Session("s"))
     fork = multiprocessing.get_context("fork")
@@ -231,7 +233,7 @@ def test_a_fork_has_connections_of_its_own(store: ServedStore, url: str) -> None
     )
 
 
-def test_alone_by_another_thread_waits(store: ServedStore) -> None:
+def test_alone_makes_other_thread_wait(store: ServedStore) -> None:
     """Also in one process there is one at a time."""
     order: list[str] = []
     inside = threading.Event()
@@ -251,7 +253,7 @@ def test_alone_by_another_thread_waits(store: ServedStore) -> None:
     assert order == ["first", "second"]
 
 
-def test_who_lost_it_writes_no_more(
+def test_writer_with_expired_redis_lock_cannot_write(
     redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One that was away for longer than the lock lasts: what it would write is refused."""
@@ -276,7 +278,7 @@ def test_who_lost_it_writes_no_more(
     first.append("s", said("after"))
 
 
-def test_who_waits_too_long_is_told(
+def test_alone_raises_locked_error_after_waiting_too_long(
     store: ServedStore, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """That it is locked; in Redis also by whom."""
@@ -293,7 +295,9 @@ def test_who_waits_too_long_is_told(
     other.close()
 
 
-def test_a_broken_connection_ends_alone(own_postgres: PostgresServer) -> None:
+def test_broken_postgres_connection_ends_lock_and_refuses_writes(
+    own_postgres: PostgresServer,
+) -> None:
     """Its lock is gone with it, so nothing more is written there; then all goes on."""
     store = open_session_store(own_postgres.url)
     assert isinstance(store, ServedStore)
@@ -309,7 +313,7 @@ def test_a_broken_connection_ends_alone(own_postgres: PostgresServer) -> None:
     store.close()
 
 
-def test_an_append_is_one_round_trip(
+def test_redis_append_head_tail_and_since_take_one_round_trip(
     redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However long a session is, and so is a look at its head or its tail."""
@@ -339,7 +343,7 @@ def test_an_append_is_one_round_trip(
     store.close()
 
 
-def test_the_page_names_what_is_kept(
+def test_servers_page_documents_every_key_and_column(
     redis_server: RedisServer, postgres_server: PostgresServer
 ) -> None:
     """docs/formats/servers.md has every key with its fields, and every column."""

@@ -8,7 +8,7 @@ from cortext.tools.claude.reader import ClaudeBridge
 ID = "0a1b2c3d-0000-4000-8000-000000000000"
 
 
-def test_a_long_first_request_gives_the_title(tmp_path: Path) -> None:
+def test_glance_titles_session_by_very_long_first_request(tmp_path: Path) -> None:
     """Without a title a session is not listed, so it could not be imported either."""
     folder = tmp_path / "projects/-x"
     folder.mkdir(parents=True)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cortext.formats.message_history import history
+from cortext.formats.history_parts import history
 from cortext.model.session import Session
 from cortext.tools import jsonl_transcripts
 from cortext.tools.claude.reader import ClaudeBridge
@@ -35,7 +35,7 @@ TALK = (
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_recorded_conversations(version: str) -> None:
+def test_golden_claude_transcripts_decode_word_for_word(version: str) -> None:
     """What the real program recorded is read word for word; a fork and a compaction too."""
     bridge = ClaudeBridge(str(GOLDEN / version))
     expected = json.loads((GOLDEN / version / "said.json").read_text("utf-8"))
@@ -53,7 +53,7 @@ def test_recorded_conversations(version: str) -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_glance_says_what_decode_says(version: str) -> None:
+def test_claude_glance_matches_decode(version: str) -> None:
     """Title, folder, times, model, branch and version, from the two ends alone."""
     bridge: Bridge = ClaudeBridge(str(GOLDEN / version))
     for source in bridge.sources():
@@ -65,14 +65,14 @@ def test_glance_says_what_decode_says(version: str) -> None:
         )  # fmt: skip
 
 
-def test_decoding_twice_and_after_more_was_said_gives_the_same_ids(tmp_path: Path) -> None:
+def test_decode_gives_same_message_ids_after_transcript_grows(tmp_path: Path) -> None:
     """What was read before is a prefix of what is read later."""
     before = decode(tmp_path, *TALK[:3]).session.messages
     assert decode(tmp_path, *TALK).session.messages[:3] == before
     assert [message.id for message in before] == ["a1", "b2", "c3"]
 
 
-def test_parallel_calls_and_results_out_of_order(tmp_path: Path) -> None:
+def test_parallel_calls_stay_together_with_results_out_of_order(tmp_path: Path) -> None:
     """Calls of one reply stay together although the chain passes only one of them."""
     decoded = decode(
         tmp_path,
@@ -95,7 +95,7 @@ def test_parallel_calls_and_results_out_of_order(tmp_path: Path) -> None:
     assert decoded.session.total_completion_tokens == 2 * 5
 
 
-def test_stub_of_an_edit(tmp_path: Path) -> None:
+def test_edit_call_is_shown_with_path_and_changed_lines(tmp_path: Path) -> None:
     """An edit is told by its path, what changed and the first changed line."""
     given = {"file_path": "/p/a.py", "old_string": "x = 1", "new_string": "x = 2\ny = 3"}
     decoded = decode(
@@ -107,7 +107,7 @@ def test_stub_of_an_edit(tmp_path: Path) -> None:
     assert part.past.text == "Edit · /p/a.py +2 −1 · show, result: message 2\n  + x = 2"
 
 
-def test_orphan_calls_and_results_stay(tmp_path: Path) -> None:
+def test_orphan_calls_and_results_are_kept(tmp_path: Path) -> None:
     """A call without a result and a result without a call are both told."""
     decoded = decode(
         tmp_path,
@@ -120,7 +120,7 @@ def test_orphan_calls_and_results_stay(tmp_path: Path) -> None:
     assert parts[1].past.text == "tool · a result without its call · show"
 
 
-def test_rewind_leaves_the_abandoned_branch_out(tmp_path: Path) -> None:
+def test_rewind_drops_abandoned_branch(tmp_path: Path) -> None:
     """The branch that leads to the last line is the conversation."""
     decoded = decode(
         tmp_path,
@@ -132,7 +132,9 @@ def test_rewind_leaves_the_abandoned_branch_out(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("parent", [None, "gone", "e5"])
-def test_broken_chain_goes_on_with_the_line_before(tmp_path: Path, parent: str | None) -> None:
+def test_broken_parent_chain_continues_with_previous_line(
+    tmp_path: Path, parent: str | None
+) -> None:
     """A parent that is null, missing or the line itself loses nothing that was said."""
     more = (line("e5", parent, "user", "fifth"), line("f6", "e5", "assistant", text("sixth")))
     assert words(decode(tmp_path, *TALK, *more)) == [
@@ -140,7 +142,7 @@ def test_broken_chain_goes_on_with_the_line_before(tmp_path: Path, parent: str |
     ]  # fmt: skip
 
 
-def test_compaction(tmp_path: Path) -> None:
+def test_compaction_keeps_earlier_messages_and_drops_summary(tmp_path: Path) -> None:
     """What came before stays, the summary is nobody's words, the boundary is recorded."""
     boundary = {"type": "system", "subtype": "compact_boundary", "uuid": "s5", "parentUuid": None}
     decoded = decode(
@@ -154,7 +156,7 @@ def test_compaction(tmp_path: Path) -> None:
     assert decoded.session.metadata["compactions"] == [4]
 
 
-def test_what_the_tool_puts_into_a_persons_mouth(tmp_path: Path) -> None:
+def test_claude_injected_texts_are_not_user_messages(tmp_path: Path) -> None:
     """Commands are told as they were typed; their output and the tool's own words are system."""
     decoded = decode(
         tmp_path,
@@ -178,7 +180,7 @@ def test_what_the_tool_puts_into_a_persons_mouth(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_words_typed_while_the_model_works(tmp_path: Path) -> None:
+def test_queued_prompts_are_decoded_as_user_messages(tmp_path: Path) -> None:
     """They stand in an attachment and nowhere else; notices of the tool do not count."""
     queued = {"type": "attachment", "timestamp": "2026-01-01T00:00:03Z", "uuid": "q3"}
     note = {"type": "queued_command", "prompt": "task", "commandMode": "task-notification"}
@@ -194,7 +196,7 @@ def test_words_typed_while_the_model_works(tmp_path: Path) -> None:
     assert words(decoded) == ["first", "second", "and the tests", "no id", "fourth"]
 
 
-def test_images_and_files_are_placeholders(tmp_path: Path) -> None:
+def test_images_and_files_become_placeholders(tmp_path: Path) -> None:
     """Of what is no text its kind is told; thinking is left out."""
     image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "x"}}
     file = {"type": "document", "source": {"type": "base64", "media_type": "application/pdf"}}
@@ -210,7 +212,7 @@ def test_images_and_files_are_placeholders(tmp_path: Path) -> None:
                               "[image: image/png]"]  # fmt: skip
 
 
-def test_titles(tmp_path: Path) -> None:
+def test_title_prefers_custom_then_generated_then_first_request(tmp_path: Path) -> None:
     """The last that a person gave, else one that was made, else the first request."""
     made = {"type": "ai-title", "aiTitle": "made"}
     given = {"type": "custom-title", "customTitle": "given"}
@@ -221,7 +223,7 @@ def test_titles(tmp_path: Path) -> None:
         assert (bridge.decode(source).session.title, bridge.glance(source).title) == (title,) * 2
 
 
-def test_cost_folders_forks(tmp_path: Path) -> None:
+def test_decode_reads_cost_working_dirs_and_fork_parent(tmp_path: Path) -> None:
     """The cost that the tool counted, every folder, and the conversation that this one is of."""
     decoded = decode(
         tmp_path,
@@ -236,7 +238,7 @@ def test_cost_folders_forks(tmp_path: Path) -> None:
     assert session.metadata["working_dirs"] == ["/home/you/p", "/elsewhere"]
 
 
-def test_sub_agents_are_apart(tmp_path: Path) -> None:
+def test_claude_sub_agents_are_decoded_separately(tmp_path: Path) -> None:
     """In the file as old versions had them, in a file beside it, in a folder of its own."""
     source = write(
         tmp_path,
@@ -265,7 +267,7 @@ ODD: list[tuple[bytes, list[tuple[str, bool]]]] = [
     (b"[1]\n", [("not a JSON object", True)]),
     (b"\xff\xfe\n", [("not UTF-8", True)]),
     (b"\0" * 4096 + b"\n", [("4096 NUL bytes", True)]),
-    (b'{"type":"mode","mo{"type":"mode","mode":"x"}\n', [("18 bytes before a record", True)]),
+    (b'{"type":"mode","mo{"type":"mode","mode":"x"}\n', [("incomplete record of 18 bytes", True)]),
     (b"\n   \n", []),
     (b'{"type":"never-seen-before","x":[{"y":1}]}\n', []),
     (b'{"type":"user","uuid":5,"message":[],"cwd":{}}\n', [("uuid", False), ("cwd", False)]),
@@ -275,7 +277,7 @@ ODD: list[tuple[bytes, list[tuple[str, bool]]]] = [
 
 
 @pytest.mark.parametrize(("odd", "named"), ODD)
-def test_bad_lines_hide_nothing_else(
+def test_bad_claude_line_hides_no_other_line(
     tmp_path: Path, odd: bytes, named: list[tuple[str, bool]]
 ) -> None:
     """Everything else is read, and what is wrong is named with file and line."""
@@ -289,7 +291,7 @@ def test_bad_lines_hide_nothing_else(
     assert {(d.line, os.path.basename(d.path)) for d in decoded.damages} <= {(3, f"{ID}.jsonl")}
 
 
-def test_nul_run_inside_a_line(tmp_path: Path) -> None:
+def test_records_on_both_sides_of_nul_run_are_read(tmp_path: Path) -> None:
     """The records on both sides of it are read."""
     raw = [json.dumps(one).encode() for one in TALK]
     decoded = decode(tmp_path, raw[0] + b"\n" + raw[1] + b"\0" * 9 + raw[2] + b"\n" + raw[3])
@@ -299,14 +301,30 @@ def test_nul_run_inside_a_line(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_a_line_written_twice_counts_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize("between", [b"", b" ", b"\0\0"])
+def test_two_claude_records_on_one_line_are_both_read(tmp_path: Path, between: bytes) -> None:
+    raw = [json.dumps(one).encode() for one in TALK]
+    decoded = decode(tmp_path, raw[0] + b"\n" + raw[1] + between + raw[2] + b"\n" + raw[3] + b"\n")
+    assert words(decoded) == ["first", "second", "third", "fourth"]
+    assert [damage.line for damage in decoded.damages] == [2]
+    assert decoded.damages[0].fatal == (between == b"\0\0")
+
+
+def test_record_before_incomplete_record_on_same_line_is_read(tmp_path: Path) -> None:
+    raw = [json.dumps(one).encode() for one in TALK]
+    decoded = decode(tmp_path, raw[0] + raw[1][:-9] + b"\n" + raw[2] + b"\n")
+    assert words(decoded) == ["first", "third"]
+    assert {(damage.line, damage.fatal) for damage in decoded.damages} == {(1, False), (1, True)}
+
+
+def test_duplicate_line_counts_once(tmp_path: Path) -> None:
     """By its id; the first one counts."""
     assert words(decode(tmp_path, *TALK, TALK[3], TALK[1])) == [
         "first", "second", "third", "fourth",
     ]  # fmt: skip
 
 
-def test_half_written_surrogates_and_deep_arguments(tmp_path: Path) -> None:
+def test_lone_surrogates_and_deep_arguments_are_decoded(tmp_path: Path) -> None:
     """A value that only the standard library reads, and one that no record can hold."""
     deep: Any = "x"
     for _ in range(300):
@@ -321,7 +339,9 @@ def test_half_written_surrogates_and_deep_arguments(tmp_path: Path) -> None:
     assert "nested too deeply" in str(decoded.session.messages[1].tool_calls)
 
 
-def test_lines_longer_than_any_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_huge_line_is_read_and_line_over_limit_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A huge line is read; one beyond all bounds is passed over, and named."""
     huge = line("e5", "d4", "user", "y" * 3_000_000)
     assert words(decode(tmp_path, *TALK, huge))[-1] == "y" * 3_000_000
@@ -331,7 +351,7 @@ def test_lines_longer_than_any_block(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert [(d.line, "too long" in d.detail) for d in decoded.damages] == [(5, True)]
 
 
-def test_results_can_be_cut(tmp_path: Path) -> None:
+def test_decode_with_longest_keeps_only_ends_of_long_result(tmp_path: Path) -> None:
     """Only the ends of a long result are kept if that is asked for."""
     source = write(
         tmp_path,
@@ -343,7 +363,7 @@ def test_results_can_be_cut(tmp_path: Path) -> None:
     assert kept.endswith("the end")
 
 
-def test_glance_grows_and_never_reads_the_middle(
+def test_claude_glance_reads_further_but_never_whole_transcript(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No time in the last 16 KB, a request after 100 KB: both are found, a middle is not read."""
@@ -363,7 +383,7 @@ def test_glance_grows_and_never_reads_the_middle(
     assert sum(counted) < 1 << 20 < source.size
 
 
-def test_glance_of_nothing(tmp_path: Path) -> None:
+def test_glance_of_empty_transcript_has_only_file_time(tmp_path: Path) -> None:
     """An empty file and one without a message say only when they changed."""
     for lines in ((), (b"\0" * 99,), ({"type": "mode"},)):
         source = write(tmp_path, *lines)
@@ -375,7 +395,9 @@ def test_glance_of_nothing(tmp_path: Path) -> None:
         assert (session.messages, session.updated_at) == ([], when)
 
 
-def test_sources(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_sources_returns_only_claude_transcripts(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     """Files with a conversation's name, and nothing else; the mark changes with the file."""
     assert list(ClaudeBridge(str(tmp_path)).sources()) == []
     source = write(tmp_path, *TALK[:2])
@@ -384,7 +406,7 @@ def test_sources(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
         (folder / name).write_text("x")
     (folder / f"{OTHER}.jsonl").symlink_to("missing")
     assert list(ClaudeBridge(str(tmp_path)).sources()) == [source]
-    assert f"{OTHER}.jsonl is passed over" in caplog.text
+    assert f"{OTHER}.jsonl: " in caplog.text
     assert write(tmp_path, *TALK).print != source.print
     Path(source.path).unlink()
     for verb in (ClaudeBridge(str(tmp_path)).glance, ClaudeBridge(str(tmp_path)).decode):
@@ -398,7 +420,9 @@ def test_sources(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     max_examples=25,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-def test_cut_at_any_byte(tmp_path: Path, version: str, data: st.DataObject) -> None:
+def test_claude_transcript_cut_at_any_byte_decodes_to_prefix(
+    tmp_path: Path, version: str, data: st.DataObject
+) -> None:
     """A half-written file gives a prefix of the conversation, and a torn tail is no loss."""
     paths = sorted((GOLDEN / version / "projects").rglob("*.jsonl"))
     raw = data.draw(st.sampled_from(paths)).read_bytes()
@@ -414,7 +438,7 @@ def test_cut_at_any_byte(tmp_path: Path, version: str, data: st.DataObject) -> N
     max_examples=25,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-def test_any_bytes_between_lines(tmp_path: Path, junk: bytes, place: int) -> None:
+def test_junk_between_lines_hides_no_message(tmp_path: Path, junk: bytes, place: int) -> None:
     """Whatever stands between the lines, all of them are read."""
     decoded = decode(tmp_path, *TALK[:place], junk + b"\n", *TALK[place:])
     assert words(decoded) == ["first", "second", "third", "fourth"]

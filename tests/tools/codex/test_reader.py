@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cortext.errors import SessionStorageError
-from cortext.formats.message_history import history
+from cortext.formats.history_parts import history
 from cortext.model.session import Session
 from cortext.tools.codex.reader import CodexBridge
 from cortext.tools.reader_protocol import Bridge, DecodedTranscript
@@ -53,8 +53,16 @@ def words(session: Session) -> list[str]:
     return [message.content for message in session.messages]
 
 
+def test_two_codex_records_on_one_line_are_both_read(tmp_path: Path) -> None:
+    raw = [json.dumps(one).encode() for one in TALK]
+    start, last_two = b"\n".join(raw[:-2]), raw[-2] + raw[-1]
+    decoded = decode(tmp_path, start + b"\n" + last_two + b"\n")
+    assert words(decoded.session) == ["first", "second", "third", "fourth"]
+    assert not any(damage.fatal for damage in decoded.damages)
+
+
 @pytest.mark.parametrize("version", VERSIONS)
-def test_recorded_conversations(version: str) -> None:
+def test_golden_codex_rollouts_decode_word_for_word(version: str) -> None:
     """What the real program recorded is read word for word, with the call that it made."""
     bridge = CodexBridge(str(GOLDEN / version))
     expected = json.loads((GOLDEN / version / "said.json").read_text("utf-8"))
@@ -77,7 +85,7 @@ def test_recorded_conversations(version: str) -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_glance_says_what_decode_says(version: str) -> None:
+def test_codex_glance_matches_decode(version: str) -> None:
     """Title, folder, times, model, branch and version, from the two ends alone."""
     bridge: Bridge = CodexBridge(str(GOLDEN / version))
     for source in bridge.sources():
@@ -89,7 +97,7 @@ def test_glance_says_what_decode_says(version: str) -> None:
         )  # fmt: skip
 
 
-def test_ids_stay(tmp_path: Path) -> None:
+def test_message_ids_stay_same_and_unique_after_rollout_grows(tmp_path: Path) -> None:
     """After more was said the messages that were there have the same ids, and no two share one."""
     same = user("again", 5)
     same["payload"]["id"] = "msg_0"
@@ -99,7 +107,7 @@ def test_ids_stay(tmp_path: Path) -> None:
     assert len({message.id for message in later.session.messages}) == 6
 
 
-def test_what_the_tool_puts_into_a_persons_mouth(tmp_path: Path) -> None:
+def test_codex_injected_texts_are_not_user_messages(tmp_path: Path) -> None:
     """Instructions and surroundings are not said by anyone, also in one message with words."""
     mixed = user("# AGENTS.md instructions for /p")
     mixed["payload"]["content"].append({"type": "input_text", "text": "do it"})
@@ -117,7 +125,7 @@ def test_what_the_tool_puts_into_a_persons_mouth(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_calls_of_every_kind(tmp_path: Path) -> None:
+def test_tool_calls_of_every_kind_are_decoded(tmp_path: Path) -> None:
     """Shell calls old and new, a patch, a call of a server, and those without a result."""
     patch = "*** Begin Patch\n*** Update File: a.py\n@@\n-x\n+y\n*** End Patch"
     old = json.dumps({"output": "no\n", "metadata": {"exit_code": 2, "duration_seconds": 0.1}})
@@ -150,7 +158,7 @@ def test_calls_of_every_kind(tmp_path: Path) -> None:
     assert words(decoded.session)[5] == "found\n[image]"
 
 
-def test_events_count_where_there_are_no_items(tmp_path: Path) -> None:
+def test_events_are_used_only_where_items_are_missing(tmp_path: Path) -> None:
     """Each speaker's words are taken from one kind of record only."""
     item = {"type": "UserMessage", "content": [{"type": "text", "text": "asked"}]}
     both = (event("item_completed", item=item), event("user_message", message="asked"))
@@ -161,7 +169,7 @@ def test_events_count_where_there_are_no_items(tmp_path: Path) -> None:
     assert words(decode(tmp_path, *with_items).session) == ["asked", "told"]
 
 
-def test_turns_that_were_taken_back(tmp_path: Path) -> None:
+def test_rolled_back_turns_are_removed(tmp_path: Path) -> None:
     """They are gone with all that belongs to them, and so are boundaries inside."""
     compacted = record("compacted", message="", replacement_history=[user("first")["payload"]])
     back = event("thread_rolled_back", num_turns=1)
@@ -172,7 +180,7 @@ def test_turns_that_were_taken_back(tmp_path: Path) -> None:
     assert words(gone.session) == []
 
 
-def test_names(tmp_path: Path) -> None:
+def test_title_prefers_thread_index_then_rollout_then_first_request(tmp_path: Path) -> None:
     """The last name in the index, else the one in the rollout, else the first request."""
     bridge = CodexBridge(str(tmp_path))
     source = write(tmp_path, *HEAD, user("# Context\n## My request for Codex:\nfix it"))
@@ -184,7 +192,7 @@ def test_names(tmp_path: Path) -> None:
     assert (bridge.decode(source).session.title, bridge.glance(source).title) == ("two",) * 2
 
 
-def test_a_fork_that_copied(tmp_path: Path) -> None:
+def test_copied_fork_keeps_its_own_head(tmp_path: Path) -> None:
     """The first head is its own, although the parent's follows."""
     own = record("session_meta", **{**META, "forked_from_id": OTHER})
     theirs = record("session_meta", id=OTHER, cwd="/theirs")
@@ -193,7 +201,7 @@ def test_a_fork_that_copied(tmp_path: Path) -> None:
     assert len(session.messages) == 4
 
 
-def test_a_fork_that_refers(tmp_path: Path) -> None:
+def test_referring_fork_reads_parent_up_to_fork_point(tmp_path: Path) -> None:
     """What it goes on from is read up to where it left; without it that is named."""
     base = {"thread_id": OTHER, "end_ordinal_exclusive": 4, "end_byte_offset": 0}
     own = record("session_meta", 20, **{**META, "history_base": base, "forked_from_id": OTHER})
@@ -209,7 +217,7 @@ def test_a_fork_that_refers(tmp_path: Path) -> None:
     assert [OTHER in damage.detail and damage.fatal for damage in alone.damages] == [True]
 
 
-def test_sub_agents_are_apart(tmp_path: Path) -> None:
+def test_codex_sub_agents_are_decoded_separately(tmp_path: Path) -> None:
     """The rollout of an agent that was started is the side of the one that started it."""
     spawn = {"subagent": {"thread_spawn": {"parent_thread_id": ID, "depth": 1}}}
     write(tmp_path, record("session_meta", id=OTHER, source=spawn), user("task"), id=OTHER)
@@ -221,7 +229,7 @@ def test_sub_agents_are_apart(tmp_path: Path) -> None:
     assert "task" not in words(decoded.session)
 
 
-def test_the_oldest_schema(tmp_path: Path) -> None:
+def test_rollout_of_oldest_schema_is_decoded(tmp_path: Path) -> None:
     """Records without an envelope and without times."""
     decoded = decode(
         tmp_path,
@@ -240,15 +248,18 @@ def test_the_oldest_schema(tmp_path: Path) -> None:
     [
         (b"{not json}\n", "not JSON"),
         (b"\0" * 4096 + b"\n", "4096 NUL bytes"),
-        (b'{"timestamp":"2026-01-0{"timestamp":"2026","type":"x"}\n', "23 bytes before a record"),
-        (b'{"timestamp":{},"type":"event_msg","payload":[]}\n', "is passed over"),
-        (json.dumps(TALK[3]).encode() + b"\n", "stands here again"),
+        (
+            b'{"timestamp":"2026-01-0{"timestamp":"2026","type":"x"}\n',
+            "incomplete record of 23 bytes",
+        ),
+        (b'{"timestamp":{},"type":"event_msg","payload":[]}\n', "is ignored"),
+        (json.dumps(TALK[3]).encode() + b"\n", "repeats the record before"),
         (b'{"type":"never_seen","payload":{"type":"new"}}\n', ""),
         (b'{"type":"response_item","payload":{"type":"new_item","content":"x"}}\n', ""),
         (b"\n", ""),
     ],
 )
-def test_bad_lines_hide_nothing_else(tmp_path: Path, odd: bytes, named: str) -> None:
+def test_bad_codex_line_hides_no_other_line(tmp_path: Path, odd: bytes, named: str) -> None:
     """Everything else is read, and what is wrong is named with its line."""
     decoded = decode(tmp_path, *TALK[:4], odd, *TALK[4:])
     assert words(decoded.session) == ["first", "second", "third", "fourth"]
@@ -257,7 +268,9 @@ def test_bad_lines_hide_nothing_else(tmp_path: Path, odd: bytes, named: str) -> 
 
 
 @pytest.mark.needs("zstd", "Codex compresses what is cold")
-def test_compressed_rollouts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_zstd_compressed_rollout_decodes_like_plain_rollout(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """They read as the plain ones did; cut off, what is left is read and the loss is named."""
     source = write(tmp_path, *TALK)
     plain = CodexBridge(str(tmp_path)).decode(source).session
@@ -279,7 +292,7 @@ def test_compressed_rollouts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert bridge.glance(cold).title == ""
 
 
-def test_sources(tmp_path: Path) -> None:
+def test_sources_returns_one_rollout_per_conversation(tmp_path: Path) -> None:
     """Rollouts of both folders, one for each conversation, and nothing else."""
     assert list(CodexBridge(str(tmp_path)).sources()) == []
     source = write(tmp_path, *TALK)
@@ -300,7 +313,9 @@ def test_sources(tmp_path: Path) -> None:
             verb(source)
 
 
-def test_glance_never_reads_the_middle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_codex_glance_never_reads_middle_of_rollout(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A long rollout costs no more than its ends."""
     noise = event("exec_command_end", stdout="n" * 100_000)
     source = write(tmp_path, *TALK, *[noise] * 300, event("token_count", 9))
@@ -323,7 +338,9 @@ def test_glance_never_reads_the_middle(tmp_path: Path, monkeypatch: pytest.Monke
     max_examples=25,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-def test_cut_at_any_byte(tmp_path: Path, version: str, data: st.DataObject) -> None:
+def test_codex_rollout_cut_at_any_byte_decodes_to_prefix(
+    tmp_path: Path, version: str, data: st.DataObject
+) -> None:
     """A half-written file gives a prefix of the conversation, and a torn tail is no loss."""
     (path,) = (GOLDEN / version / "sessions").rglob("*.jsonl")
     raw = path.read_bytes()

@@ -35,7 +35,7 @@ _texts = st.lists(st.sampled_from((*_PIECES, *INJECTED)) | st.text(max_size=3)).
 @given(_texts, st.sampled_from(("user", "assistant", "tool")))
 @example(" " * 120 + INJECTED[0], "user")
 @example("<image name=[x]>\n", "tool")
-def test_a_text_that_is_left_out_would_be_left_out_by_every_rule(text: str, role: Role) -> None:
+def test_is_said_shortcut_agrees_with_all_rules(text: str, role: Role) -> None:
     """The quick look at how a text begins leaves out no other texts than all rules together."""
     assert is_said(text, role) == _is_said(text, role)
 
@@ -48,7 +48,7 @@ def _read(blocks: list[bytes]) -> tuple[list[tuple[int, ThreadIndexEntry]], list
 @given(st.lists(st.sampled_from(_LINES)), st.booleans(), st.lists(st.integers(0, 200)))
 @example([_TWO], True, [3, 12])
 @example([_LINES[1], _TWO, _LINES[1]], True, [20])
-def test_lines_are_the_same_wherever_blocks_end(
+def test_json_lines_decode_same_wherever_blocks_end(
     lines: list[bytes], ended: bool, places: list[int]
 ) -> None:
     """Values, their numbers and the damages do not tell where one read ended. Only where there are

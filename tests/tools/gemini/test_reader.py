@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cortext.formats.message_history import history
-from cortext.tools import jsonl_transcripts
+from cortext.formats.history_parts import history
+from cortext.model.title import first_line
 from cortext.tools.gemini.reader import GeminiBridge
 from cortext.tools.reader_protocol import Bridge, DecodedTranscript
 from tests.tools.gemini.gemini_records import HEAD, ID, place, user
@@ -51,7 +51,7 @@ def said(decoded: DecodedTranscript) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_recorded(version: str) -> None:
+def test_golden_gemini_transcripts_decode_word_for_word(version: str) -> None:
     """A recorded conversation is there word for word, once, with its call, tokens and folder."""
     bridge: Bridge = GeminiBridge(str(GOLDEN / version))
     truth = json.loads((GOLDEN / version / "said.json").read_text("utf-8"))
@@ -74,7 +74,7 @@ def test_recorded(version: str) -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_glance_is_decode(version: str) -> None:
+def test_gemini_glance_matches_decode(version: str) -> None:
     """What a list shows of a recorded conversation is what decoding all of it says."""
     bridge = GeminiBridge(str(GOLDEN / version))
     for source in bridge.sources():
@@ -84,7 +84,7 @@ def test_glance_is_decode(version: str) -> None:
         assert (glance.started_at, glance.updated_at) == (session.created_at, session.updated_at)
 
 
-def test_glance_grows(tmp_path: Path) -> None:
+def test_glance_of_long_transcript_matches_decode(tmp_path: Path) -> None:
     """The ends of a long transcript say the same as all of it, whatever stands in between."""
     big = "x" * 300_000
     source = place(
@@ -99,7 +99,9 @@ def test_glance_grows(tmp_path: Path) -> None:
     assert (glance.started_at, glance.updated_at) == (session.created_at, session.updated_at)
 
 
-def test_glance_reads_only_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gemini_glance_reads_only_ends_of_transcript(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A glance at a transcript of 20 MB reads less than half a megabyte of it."""
     middle = lines(gemini("g", "y" * 10_000)) * 2_000
     source = place(tmp_path, lines(HEAD, user("u", "Hi")) + middle)
@@ -117,7 +119,7 @@ def test_glance_reads_only_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert 0 < read < 500_000
 
 
-def test_gone(tmp_path: Path) -> None:
+def test_missing_transcript_raises_file_not_found_error(tmp_path: Path) -> None:
     """A transcript that is gone is a FileNotFoundError, for a glance and for all of it."""
     source = place(tmp_path, lines(HEAD))
     os.unlink(source.path)
@@ -126,7 +128,7 @@ def test_gone(tmp_path: Path) -> None:
             read(source)
 
 
-def test_stubs(tmp_path: Path) -> None:
+def test_gemini_tool_calls_are_shown_by_kind(tmp_path: Path) -> None:
     """A shell call, an edit, a read and a call without a result are told by their kind."""
     edit = {"file_path": "a.py", "old_string": "x", "new_string": "y"}
     calls = [
@@ -155,7 +157,7 @@ def test_stubs(tmp_path: Path) -> None:
     ]
 
 
-def test_replaced_and_rewound(tmp_path: Path) -> None:
+def test_record_with_known_id_replaces_message_and_rewind_removes_later(tmp_path: Path) -> None:
     """A record with a known id replaces it in its place; a rewind takes back all from there."""
     decoded = decode(
         tmp_path,
@@ -172,7 +174,7 @@ def test_replaced_and_rewound(tmp_path: Path) -> None:
     assert decoded.session.total_prompt_tokens == 8
 
 
-def test_rewind_to_nothing(tmp_path: Path) -> None:
+def test_rewind_to_lost_message_is_reported_and_removes_nothing(tmp_path: Path) -> None:
     """A rewind to a message whose line was lost is named and takes nothing away."""
     decoded = decode(tmp_path, user("u1", "one"), {"$rewindTo": "lost"})
     assert said(decoded) == [("user", "one")]
@@ -180,7 +182,7 @@ def test_rewind_to_nothing(tmp_path: Path) -> None:
     assert not decoded.damages[0].fatal
 
 
-def test_resume_loses_nothing(tmp_path: Path) -> None:
+def test_resumed_transcript_keeps_earlier_messages(tmp_path: Path) -> None:
     """A resume that lists only its context, or a result under its call's id, takes nothing away."""
     context = user("ctx", "<session_context>\nToday is")
     answer = {"functionResponse": {"id": "c", "name": "ls", "response": {"output": "masked"}}}
@@ -199,7 +201,7 @@ def test_resume_loses_nothing(tmp_path: Path) -> None:
     assert decoded.session.messages[0].timestamp.second == 10
 
 
-def test_listed_history_alone(tmp_path: Path) -> None:
+def test_calls_and_results_in_message_list_are_paired(tmp_path: Path) -> None:
     """Calls and results that stand only in a list of messages are paired."""
     made = {"functionCall": {"id": "c", "name": "ls", "args": {"dir_path": "."}}}
     answer = {"functionResponse": {"id": "c", "name": "ls", "response": {"output": "a b"}}}
@@ -216,7 +218,7 @@ def test_listed_history_alone(tmp_path: Path) -> None:
     assert decoded.session.messages[2].tool_call_id == "c"
 
 
-def test_compaction(tmp_path: Path) -> None:
+def test_compaction_keeps_each_earlier_message_once(tmp_path: Path) -> None:
     """What a summary took the place of is still there, once, and where it happened is noted."""
     summary = user("s", "<state_snapshot>all of it</state_snapshot>")
     thanks = gemini("t", "Got it. Thanks for the additional context!")
@@ -232,7 +234,7 @@ def test_compaction(tmp_path: Path) -> None:
         assert [m.id for m in decoded.session.messages] == ["u1", "g1", "u2", "g2", "u3"]
 
 
-def test_tolerated(tmp_path: Path) -> None:
+def test_bad_lines_and_unknown_records_hide_only_themselves(tmp_path: Path) -> None:
     """Bad lines, NUL runs, other kinds of fields and of records each hide only themselves."""
     source = place(
         tmp_path,
@@ -247,10 +249,10 @@ def test_tolerated(tmp_path: Path) -> None:
     words = [text for role, text in said(decoded) if role != "tool"]
     assert words == ["one", "1", "two", "2", "3"]
     assert {damage.line for damage in decoded.damages if damage.fatal} >= {5, 6}
-    assert "torn" in decoded.damages[-1].detail
+    assert "incomplete" in decoded.damages[-1].detail
 
 
-def test_huge_line(tmp_path: Path) -> None:
+def test_line_of_13_megabytes_is_read_and_longest_cuts_its_result(tmp_path: Path) -> None:
     """A line of 13 MB is read; with `longest` only the ends of its result are kept."""
     record = gemini("g", "", toolCalls=[call("c", "ls", {}, "z" * 13_000_000 + "end")])
     source = place(tmp_path, lines(HEAD, user("u", "hi"), record))
@@ -260,7 +262,7 @@ def test_huge_line(tmp_path: Path) -> None:
     assert len(short) < 1100
 
 
-def test_words_and_media(tmp_path: Path) -> None:
+def test_typed_words_are_kept_and_media_become_placeholders(tmp_path: Path) -> None:
     """A person's words as typed, media as a placeholder; hooks and thoughts are left out."""
     picture = {"inlineData": {"mimeType": "image/png", "data": "aaaa"}}
     decoded = decode(
@@ -280,7 +282,7 @@ def test_words_and_media(tmp_path: Path) -> None:
     ]
 
 
-def test_failed_calls(tmp_path: Path) -> None:
+def test_failed_call_is_marked_as_error(tmp_path: Path) -> None:
     """A call that failed says so; what is nested too deeply for a record is left out of it."""
     deep: Any = {}
     for _ in range(300):
@@ -296,7 +298,7 @@ def test_failed_calls(tmp_path: Path) -> None:
     assert (second.content, second.structured_data) == ("fine", None)
 
 
-def test_subagents(tmp_path: Path) -> None:
+def test_gemini_sub_agents_are_decoded_separately(tmp_path: Path) -> None:
     """Sub-agents stand apart, with their parent's id, and are no sources of their own."""
     source = place(tmp_path, lines(HEAD, user("u", "hi"), gemini("g", "yes")))
     inner = {**HEAD, "sessionId": "sub-1", "kind": "subagent"}
@@ -317,7 +319,7 @@ def document(**more: Any) -> dict[str, Any]:
     return {**HEAD, "messages": messages, **more}
 
 
-def test_document(tmp_path: Path) -> None:
+def test_json_document_of_older_release_is_decoded(tmp_path: Path) -> None:
     """The one JSON document of older releases, small and large, says the same at a glance."""
     for filler in ("", "x" * 400_000):
         data = document(summary="Old times")
@@ -330,14 +332,16 @@ def test_document(tmp_path: Path) -> None:
         assert glance.title == decoded.session.title
 
 
-def test_continued_document(tmp_path: Path) -> None:
+def test_document_continued_as_log_is_listed_once(tmp_path: Path) -> None:
     """A document that was continued as a log is listed once, by the log."""
     place(tmp_path, json.dumps(document()).encode(), "session-a-11111111.json")
     log = place(tmp_path, lines(HEAD, user("u1", "one")), "session-a-11111111.jsonl")
     assert [found.path for found in GeminiBridge(str(tmp_path)).sources()] == [log.path]
 
 
-def test_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sources_take_working_dir_from_project_list(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The folder comes from the project's list, by name or by hash; another home is respected."""
     home = tmp_path / ".gemini"
     hashed = "8a5edab282632443219e051e4ade2d1d5bbc671c781051bf1437897cbdfea0f1"
@@ -349,7 +353,9 @@ def test_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert [source.cwd for source in GeminiBridge().sources()] == ["/", "/"]
 
 
-def test_unreadable_places(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_broken_project_list_is_logged_and_hides_no_transcript(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     """A broken list of projects is said in the log, and hides no transcript."""
     place(tmp_path, lines(HEAD, user("u", "hi")))
     (tmp_path / "projects.json").write_text("{")
@@ -373,7 +379,9 @@ DOCUMENT = json.dumps(document(), indent=2, ensure_ascii=False).encode()
 
 
 @given(st.integers(0, len(LOG)), st.integers(0, len(DOCUMENT)))
-def test_cut_anywhere(tmp_path_factory: pytest.TempPathFactory, at: int, other: int) -> None:
+def test_gemini_transcript_cut_at_any_byte_decodes_to_prefix(
+    tmp_path_factory: pytest.TempPathFactory, at: int, other: int
+) -> None:
     """A transcript that ends at any byte gives the beginning of what the whole one says."""
     home = tmp_path_factory.mktemp("cut")
     for data, end, name in ((LOG, at, "session-a.jsonl"), (DOCUMENT, other, "session-a.json")):
@@ -381,11 +389,13 @@ def test_cut_anywhere(tmp_path_factory: pytest.TempPathFactory, at: int, other: 
         source = place(home, data[:end], name)
         decoded = GeminiBridge().decode(source)
         assert said(decoded) == whole[: len(decoded.session.messages)]
-        assert GeminiBridge().glance(source).title in ("", jsonl_transcripts.title_of(whole[0][1]))
+        assert GeminiBridge().glance(source).title in ("", first_line(whole[0][1]))
 
 
 @given(st.integers(0, len(LOG)), st.binary(min_size=1, max_size=8))
-def test_damage_anywhere(tmp_path_factory: pytest.TempPathFactory, at: int, junk: bytes) -> None:
+def test_overwritten_bytes_hide_only_their_own_lines(
+    tmp_path_factory: pytest.TempPathFactory, at: int, junk: bytes
+) -> None:
     """Bytes that were written over a transcript never raise, and hide no line but their own."""
     home = tmp_path_factory.mktemp("junk")
     data = LOG[:at] + junk.replace(b"\n", b"x") + LOG[at + len(junk) :]

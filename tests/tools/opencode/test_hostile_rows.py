@@ -109,10 +109,10 @@ def everything(made: Made) -> None:
     assert "A title" in run(made, "list", "--all")
     assert "Hello." in run(made, "show", "ses_good")
     run(made, "resume", "ses_good")
-    run(made, "resume", "ses_good", "--tool", "opencode", "--print")
+    run(made, "resume", "ses_good", "--tool", "opencode", "--print", "--write")
 
 
-def test_data_that_is_no_message(made: Made) -> None:
+def test_unreadable_message_and_part_rows_are_reported(made: Made) -> None:
     """Of a message, and of a part: each row that cannot be read is named, none hides another."""
     made.session("ses_bad")
     made.message("msg_b0", "user", text("First."), session="ses_bad")
@@ -132,7 +132,7 @@ def test_data_that_is_no_message(made: Made) -> None:
     run(made, "resume", "ses_bad")
 
 
-def test_heads_with_values_of_other_kinds(made: Made) -> None:
+def test_session_columns_with_wrong_types_hide_no_message(made: Made) -> None:
     """Each column of a session may hold anything."""
     odd = ["{", 5, b"\xff\x00", "\x1b]0;x\x07", "\udc80".encode("utf-8", "surrogateescape"), -1.5]
     names = ("parent_id", "directory", "title", "version", "revert")
@@ -143,14 +143,14 @@ def test_heads_with_values_of_other_kinds(made: Made) -> None:
             made.message(f"msg_{id}", "user", text("Still here."), session=id)
     named = check(made)
     assert set(named) >= {f"ses_title_{number}" for number in range(len(odd))}
-    assert "title is not what it should be" in named["ses_title_2"][0]
+    assert "title has an unexpected value" in named["ses_title_2"][0]
     for number in range(len(odd)):
         assert said(made.decode(f"ses_title_{number}")) == [("user", "Still here.")]
     everything(made)
 
 
 @pytest.mark.parametrize("table", ["session", "message", "part"])
-def test_ids_that_are_none(made: Made, table: str) -> None:
+def test_invalid_ids_reach_no_command_and_no_file_outside_archive(made: Made, table: str) -> None:
     """NULL, numbers, bytes, paths, terminal codes, NULs: nothing is written outside the archive,
     and no command is given one of them."""
     for number, id in enumerate(IDS):
@@ -180,10 +180,10 @@ def test_ids_that_are_none(made: Made, table: str) -> None:
     if table == "session":
         for id in ("../../x", "a/b", "-rf", "5", "\x1b[2J"):
             run(made, "show", "--", id)
-            run(made, "resume", "--tool", "opencode", "--print", "--", id)
+            run(made, "resume", "--tool", "opencode", "--print", "--write", "--", id)
 
 
-def test_times_that_are_none(made: Made) -> None:
+def test_invalid_times_hide_no_session(made: Made) -> None:
     """Before the year 0, after 9999, words, bytes: sorted somewhere, shown somehow."""
     for number, when in enumerate(TIMES):
         id = f"ses_t{number}"
@@ -208,7 +208,7 @@ def test_times_that_are_none(made: Made) -> None:
     everything(made)
 
 
-def test_parts_and_messages_of_nobody(made: Made) -> None:
+def test_orphan_rows_and_parent_cycles_are_tolerated(made: Made) -> None:
     """A part without its message, a message without its session, a session that is its own
     parent, and two that are each other's."""
     row = {"time_created": START, "time_updated": START}
@@ -220,7 +220,7 @@ def test_parts_and_messages_of_nobody(made: Made) -> None:
     made.session("ses_a", parent_id="ses_b")
     made.session("ses_b", parent_id="ses_a")
     [lost] = check(made)["ses_good"]
-    assert "parts of no message are passed over: 1" in lost
+    assert "ignored parts without a message: 1" in lost
     everything(made)
 
 
@@ -286,13 +286,13 @@ def make_quadratic_rows(path: Path) -> None:
     [
         (make_pipe, "not a regular file"),
         (make_pipe_beside, "not a regular file"),
-        (make_endless_views, "its `session` is not a plain table"),
-        (make_large_views, "its `session` is not a plain table"),
-        (make_computed_columns, "its `message` is not a plain table"),
-        (make_quadratic_rows, "reading it takes more work than a database of its size needs"),
+        (make_endless_views, "`session` is not a plain table"),
+        (make_large_views, "`session` is not a plain table"),
+        (make_computed_columns, "`message` is not a plain table"),
+        (make_quadratic_rows, "reading takes too long for a database of this size"),
     ],
 )
-def test_one_hostile_database_hangs_no_command(
+def test_hostile_database_hangs_no_command(
     made: Made, make: Callable[[Path], None], reason: str
 ) -> None:
     hostile = made.home / "opencode-hostile.db"
@@ -300,10 +300,10 @@ def test_one_hostile_database_hangs_no_command(
     home = made.home.parent.parent
     listed = cortext(home, "list", "--all")
     assert "A title" in listed.stdout
-    assert f"{hostile} is passed over: {reason}" in listed.stderr
-    assert f"{hostile} cannot be looked into: {reason}" in run(made, "doctor")
+    assert f"skipped {hostile}: {reason}" in listed.stderr
+    assert f"{hostile} cannot be read: {reason}" in run(made, "doctor")
     assert f"not copied: {hostile}: {reason}" in cortext(home, "sync").stderr
-    assert f"{hostile} is passed over: {reason}" in cortext(home, "scan").stderr
+    assert f"skipped {hostile}: {reason}" in cortext(home, "scan").stderr
     assert "A title" in run(made, "search", "Hello")
     assert "A title" in run(made, "resume", "--list", "--all")
     assert "opencode" in run(made, "stats", "--all").lower()
@@ -311,7 +311,7 @@ def test_one_hostile_database_hangs_no_command(
 
 
 @pytest.mark.slow
-def test_a_text_of_a_hundred_megabytes(made: Made) -> None:
+def test_text_of_100_megabytes_is_listed_shown_and_archived(made: Made) -> None:
     """It is listed at once, shown, copied and found again."""
     long = "x" * 100_000_000
     made.session("ses_long")
@@ -321,7 +321,7 @@ def test_a_text_of_a_hundred_megabytes(made: Made) -> None:
     everything(made)
 
 
-def test_an_unknown_session_is_a_sentence(made: Made) -> None:
+def test_unknown_session_raises_file_not_found_with_sentence(made: Made) -> None:
     """It went away between the list and the look."""
     bridge = OpenCodeBridge(str(made.home))
     gone = TranscriptSource("opencode", "ses_gone", str(made.path), 0, "x", "/x")

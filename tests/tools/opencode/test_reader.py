@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from cortext.errors import SessionCorruptedError
-from cortext.formats.message_history import history
+from cortext.formats.history_parts import history
 from cortext.tools.opencode.reader import OpenCodeBridge
 from cortext.tools.reader_protocol import Bridge, TranscriptSource
 from tests.tools.opencode.opencode_data import (
@@ -30,7 +31,9 @@ from tests.tools.opencode.opencode_data import (
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("kind", ["database", "files", "first files"])
-def test_recorded(tmp_path: Path, version: str, kind: str) -> None:
+def test_golden_opencode_sessions_decode_word_for_word(
+    tmp_path: Path, version: str, kind: str
+) -> None:
     """A recorded conversation is there word for word, from rows and from both trees of files,
     and a glance says what decoding says."""
     bridge: Bridge = recorded(version, tmp_path)
@@ -58,7 +61,7 @@ def test_recorded(tmp_path: Path, version: str, kind: str) -> None:
         assert (glance.started_at, glance.updated_at) == (session.created_at, session.updated_at)
 
 
-def test_nothing_is_written(tmp_path: Path) -> None:
+def test_reading_database_writes_no_file(tmp_path: Path) -> None:
     """Reading a database that nobody has open leaves no file beside it and no byte changed."""
     made = Made(tmp_path)
     made.session()
@@ -73,7 +76,7 @@ def test_nothing_is_written(tmp_path: Path) -> None:
     assert made.path.read_bytes() == before
 
 
-def test_read_only_folder(tmp_path: Path) -> None:
+def test_database_in_read_only_folder_is_read(tmp_path: Path) -> None:
     """A database in a folder that cannot be written is read."""
     made = Made(tmp_path / "sealed")
     made.session()
@@ -86,7 +89,7 @@ def test_read_only_folder(tmp_path: Path) -> None:
         os.chmod(made.home, 0o700)
 
 
-def test_live_writer(tmp_path: Path) -> None:
+def test_rows_of_running_opencode_are_read_without_blocking_writer(tmp_path: Path) -> None:
     """What a running OpenCode has written and not yet put into the database itself is read,
     it is not kept from writing, and the print changes."""
     made = Made(tmp_path)
@@ -106,7 +109,7 @@ def test_live_writer(tmp_path: Path) -> None:
         assert sorted(os.listdir(tmp_path)) == [f"opencode.db{end}" for end in ("", "-shm", "-wal")]
 
 
-def test_killed_writer(tmp_path: Path) -> None:
+def test_rows_in_log_of_killed_opencode_are_read(tmp_path: Path) -> None:
     """What a killed OpenCode left in the log beside the database is read."""
     made = Made(tmp_path / "live")
     with made.open() as writer:
@@ -117,7 +120,7 @@ def test_killed_writer(tmp_path: Path) -> None:
     assert [bridge.glance(source).title for source in bridge.sources()] == ["Last words"]
 
 
-def test_stubs(tmp_path: Path) -> None:
+def test_opencode_tool_calls_are_shown_by_kind(tmp_path: Path) -> None:
     """A shell call, an edit, a read and a call without a result are told by their kind."""
     made = Made(tmp_path)
     made.session()
@@ -147,7 +150,7 @@ def test_stubs(tmp_path: Path) -> None:
     ]
 
 
-def test_steps_of_one_message(tmp_path: Path) -> None:
+def test_text_after_call_starts_new_message_with_stable_ids(tmp_path: Path) -> None:
     """Text after a call begins a new message; ids stay when more is said."""
     made = Made(tmp_path)
     made.session()
@@ -161,7 +164,7 @@ def test_steps_of_one_message(tmp_path: Path) -> None:
     assert len(set(ids)) == 5
 
 
-def test_revert(tmp_path: Path) -> None:
+def test_reverted_messages_and_parts_are_left_out(tmp_path: Path) -> None:
     """What was taken back, from a message or from a part of one, is not on the live branch."""
     made = Made(tmp_path)
     made.session(revert=json.dumps({"messageID": "msg_2", "snapshot": "x"}))
@@ -175,7 +178,7 @@ def test_revert(tmp_path: Path) -> None:
     assert said(made.decode("ses_2")) == [("user", "three"), ("assistant", "x")]
 
 
-def test_compaction(tmp_path: Path) -> None:
+def test_compaction_summary_is_left_out_and_earlier_messages_stay(tmp_path: Path) -> None:
     """A summary is left out, where it stood is noted, and what it sums up is still there."""
     made = Made(tmp_path)
     made.session()
@@ -191,7 +194,7 @@ def test_compaction(tmp_path: Path) -> None:
     assert decoded.session.metadata["compactions"] == [2, 3]
 
 
-def test_subagents(tmp_path: Path) -> None:
+def test_opencode_sub_agents_are_decoded_separately(tmp_path: Path) -> None:
     """Sub-agents stand apart, with their parent's id; one whose parent is gone is listed."""
     made = Made(tmp_path)
     made.session()
@@ -210,7 +213,7 @@ def test_subagents(tmp_path: Path) -> None:
     assert [one.id for one in bridge.decode(root).side] == ["ses_2", "ses_3"]
 
 
-def test_words_and_files(tmp_path: Path) -> None:
+def test_files_become_placeholders_and_synthetic_text_is_left_out(tmp_path: Path) -> None:
     """Files are placeholders; what the program put beside a person's words is left out."""
     made = Made(tmp_path)
     made.session(title="New session - 2026-01-02T03:04:05.000Z")
@@ -233,7 +236,7 @@ def test_words_and_files(tmp_path: Path) -> None:
     assert decoded.session.title == "see"
 
 
-def test_sums(tmp_path: Path) -> None:
+def test_tokens_and_cost_are_summed_from_messages(tmp_path: Path) -> None:
     """Tokens and cost are summed where the release kept no sums."""
     made = Made(tmp_path)
     made.session()
@@ -245,7 +248,7 @@ def test_sums(tmp_path: Path) -> None:
     assert session.metadata["cost_usd"] == 0.5
 
 
-def test_first_messages(tmp_path: Path) -> None:
+def test_messages_of_first_releases_are_decoded(tmp_path: Path) -> None:
     """Messages that hold their parts themselves, as in the first releases, are read."""
     made = Made(tmp_path)
     made.session()
@@ -258,7 +261,7 @@ def test_first_messages(tmp_path: Path) -> None:
     assert (decoded.session.model, decoded.session.total_tokens) == ("older", 3)
 
 
-def test_tolerated(tmp_path: Path) -> None:
+def test_bad_rows_and_unknown_parts_hide_only_themselves(tmp_path: Path) -> None:
     """Bad rows, NULs, other kinds of fields and of parts each hide only themselves."""
     made = Made(tmp_path)
     made.session(revert="{", version=None)
@@ -275,7 +278,7 @@ def test_tolerated(tmp_path: Path) -> None:
     assert named == {"prt_msg_1_1", "prt_msg_1_2", "prt_msg_1_3", "prt_msg_3_2"}
 
 
-def test_huge_result(tmp_path: Path) -> None:
+def test_decode_with_longest_keeps_only_ends_of_huge_result(tmp_path: Path) -> None:
     """With `longest` only the ends of a result are kept."""
     made = Made(tmp_path)
     made.session()
@@ -287,20 +290,22 @@ def test_huge_result(tmp_path: Path) -> None:
     assert len(short) < 1100
 
 
-def test_gone(tmp_path: Path) -> None:
+def test_missing_session_or_database_raises_file_not_found_error(tmp_path: Path) -> None:
     """A session that is gone, or its database, or its file, is a FileNotFoundError."""
     made = Made(tmp_path)
     bridge = OpenCodeBridge(str(tmp_path))
     file = TranscriptSource(
         "opencode", "ses_1", str(tmp_path / "storage/session/x/ses_1.json"), 0, "x"
     )
-    for source in (made.source(), file, made.source()._replace(path=str(tmp_path / "no.db"))):
+    for source in (made.source(), file, replace(made.source(), path=str(tmp_path / "no.db"))):
         for read in (bridge.glance, bridge.decode):
             with pytest.raises(FileNotFoundError):
                 read(source)
 
 
-def test_broken_places(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_broken_database_is_logged_and_hides_no_other_session(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     """A database or a session file of zeros is said in the log, and hides no other session."""
     made = Made(tmp_path)
     made.session()
@@ -315,10 +320,12 @@ def test_broken_places(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None
     assert "opencode-dev.db" in caplog.text
     assert "ses_2.json" in caplog.text
     with pytest.raises(SessionCorruptedError):
-        OpenCodeBridge(str(tmp_path)).glance(made.source()._replace(path=str(broken)))
+        OpenCodeBridge(str(tmp_path)).glance(replace(made.source(), path=str(broken)))
 
 
-def test_other_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sources_follow_environment_variables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The data folder and the database that the environment names are looked at."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     Made(tmp_path / "opencode").session("ses_1")
@@ -341,7 +348,7 @@ CUT = ["message/ses_1/msg_2", "part/msg_2/prt_msg_2_0"]
 
 
 @given(at=st.integers(0, 200), name=st.sampled_from(CUT))
-def test_cut_anywhere(tree: Path, at: int, name: str) -> None:
+def test_session_file_cut_at_any_byte_hides_only_itself(tree: Path, at: int, name: str) -> None:
     """A file of the tree that ends at any byte hides only itself."""
     path = tree / "storage" / f"{name}.json"
     whole = path.read_bytes()
@@ -369,7 +376,9 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> tuple[Made, bytes]:
 
 @settings(max_examples=300)
 @given(at=st.integers(0, 40_000), junk=st.binary(min_size=1, max_size=64))
-def test_damaged_database(database: tuple[Made, bytes], at: int, junk: bytes) -> None:
+def test_damaged_database_raises_only_errors_that_name_database(
+    database: tuple[Made, bytes], at: int, junk: bytes
+) -> None:
     """Bytes that were written over a database never raise but as an error that names it."""
     made, whole = database
     at %= len(whole)
@@ -383,7 +392,7 @@ def test_damaged_database(database: tuple[Made, bytes], at: int, junk: bytes) ->
     assert not told or str(made.path) in told
 
 
-def test_damage_stays_in_its_message(tmp_path: Path) -> None:
+def test_damaged_part_hides_only_its_own_message(tmp_path: Path) -> None:
     """Where the parts of one message cannot be read, all others still are, before and after."""
     made = Made(tmp_path / "opencode")
     made.session()
@@ -408,7 +417,7 @@ def test_damage_stays_in_its_message(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("indexed", [False, True])
-def test_many_messages(tmp_path: Path, indexed: bool) -> None:
+def test_each_message_gets_its_own_parts_in_order(tmp_path: Path, indexed: bool) -> None:
     """Each has its own parts, in order, also those that have none and those of more bytes than
     are read at once."""
     made = Made(tmp_path / "opencode")

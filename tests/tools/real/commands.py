@@ -14,7 +14,7 @@ from tests.tools.real.request_messages import spoken
 from tests.tools.real.wire import Call
 
 BIN = Path(sys.executable).parent
-DOCS = Path(__file__).parents[3] / "docs/how-to/tools.md"
+DOCS = Path(__file__).parents[3] / "docs/how-to/daily-use/tools.md"
 TOOLS = ("claude", "opencode", "gemini")
 PINNED = [(name, version) for name in TOOLS for version in PACKAGES[name].versions]
 HOSTILE = [

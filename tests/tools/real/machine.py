@@ -78,7 +78,7 @@ class Machine:
 
     def line(self, *words: str, cwd: Path | None = None) -> Line:
         """What `cortext resume … --print` says to type."""
-        text = self.ok("resume", "--print", *words, cwd=cwd).strip()
+        text = self.ok("resume", "--print", "--write", *words, cwd=cwd).strip()
         first, folder, also, *rest = shlex.split(text)
         assert (first, also) == ("cd", "&&"), text
         count = next(n for n, word in enumerate(rest) if not _VARIABLE.match(word))

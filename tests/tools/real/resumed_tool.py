@@ -67,15 +67,15 @@ def pick(machine: Machine, stub: Stub, name: str) -> None:
     with Shell(machine.tools[name]) as shell:
         shell.shows("Another one", "Speed", "type to filter")
         shell.type("because small")
-        shell.shows("said in these", "Because it is small.", "1 of 2")
+        shell.shows("found in messages", "Because it is small.", "1 of 2")
         shell.press("Enter")
-        shell.until(lambda: "said in these" not in shell.screen)
+        shell.until(lambda: "found in messages" not in shell.screen)
         shell.shows("How fast is it?", "Because it is small.", seconds=60)
         say(shell, "What is next?")
         shell.shows("The first answer.")
         say(shell, LEAVE[name])
         screen = shell.shows(f"{Shell.ENDED} 0")
-        assert f"2 new messages of it kept in {made.name}" in screen
+        assert f"2 new messages saved in {made.name}" in screen
     (body,) = stub.asked
     assert missing([*SAID, ("user", "What is next")], body) == []
     lines = (made / ".session/messages.jsonl").read_text(encoding="utf-8").splitlines()

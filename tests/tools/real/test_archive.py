@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cortext.features.archive.archive_copies import folder_of
+from cortext.features.archive.archive_copy_states import folder_of
 from cortext.features.archive.archive_sync import sync
 from cortext.tools.registry import open_bridge
 from tests.tools.archive_contents import archived, contents
@@ -22,7 +22,7 @@ PINNED = [(name, version) for name, it in PACKAGES.items() for version in it.ver
 
 
 @pytest.mark.parametrize(("name", "version"), PINNED)
-def test_a_conversation_outlives_its_tool(
+def test_archive_keeps_conversation_after_tool_folder_is_deleted(
     name: str, version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Three turns with a sync after each: one copy that grows by what is new, the tool goes on

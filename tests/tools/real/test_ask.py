@@ -86,7 +86,7 @@ QUESTION = (
 
 
 @pytest.mark.parametrize("name", FOUR)
-def test_a_question_changes_nothing(name: str, tmp_path: Path) -> None:
+def test_ask_leaves_worktree_and_tool_session_unchanged(name: str, tmp_path: Path) -> None:
     """The whole question reaches the model after what was said; the model may ask for tools as it
     likes: the worktree and the tool's session stay as they were."""
     with Stub([PENDING], aside="You asked for a file.") as stub:
@@ -113,7 +113,7 @@ def test_a_question_changes_nothing(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", SETTINGS)
-def test_a_project_runs_nothing(name: str, tmp_path: Path) -> None:
+def test_ask_runs_no_hook_or_server_of_project_settings(name: str, tmp_path: Path) -> None:
     """Hooks, plug-ins, servers and discovery that a project's own settings name do not run while
     an old conversation is asked; in a turn that a person has there they do."""
     with Stub(["There it is."], aside="You asked for a file.") as stub:
@@ -137,7 +137,7 @@ def test_a_project_runs_nothing(name: str, tmp_path: Path) -> None:
         assert [path.name for path in ran.iterdir()] != []
 
 
-def test_gemini_answers_where_a_person_trusts_the_project_alone(tmp_path: Path) -> None:
+def test_ask_works_in_gemini_when_only_project_is_trusted(tmp_path: Path) -> None:
     """A question is asked in an empty folder of ours, which no file of trust speaks of; none does
     afterwards."""
     with Stub([PENDING], aside="You asked for a file.") as stub:

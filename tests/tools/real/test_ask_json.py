@@ -19,7 +19,7 @@ ANSWER = "You asked for\n\na `file`: 日本 🎉"
 
 
 @pytest.mark.parametrize("name", FOUR)
-def test_answer_session_and_tokens(name: str, tmp_path: Path) -> None:
+def test_ask_json_reports_answer_session_and_tokens(name: str, tmp_path: Path) -> None:
     """The words as the model said them, an id that is not the old session's, and the tokens that
     the tool counted."""
     with Stub(["As you say."], aside=ANSWER) as stub:

@@ -65,7 +65,7 @@ def check_whole(person: Person, said: Said) -> None:
 
 
 @pytest.mark.parametrize("name", FOUR)
-def test_stop_takes_what_was_said(
+def test_stop_captures_tool_session_word_for_word(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, git_identity: None
 ) -> None:
     """Word for word, with model, tools and tokens; stopped again, not a byte changes."""
@@ -85,7 +85,7 @@ def test_stop_takes_what_was_said(
 
 
 @pytest.mark.parametrize(("name", "version"), HOOKED)
-def test_hooks_alone_take_what_is_said(
+def test_hooks_capture_every_turn_without_stop(
     name: str, version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, git_identity: None
 ) -> None:
     """Nobody calls stop: after each turn it is there, and the log of errors is empty."""
@@ -106,7 +106,7 @@ def test_hooks_alone_take_what_is_said(
 
 
 @pytest.mark.parametrize("name", [name for name in FOUR if name != "gemini"])
-def test_fork_holds_nothing_twice(
+def test_capture_of_session_and_fork_stores_shared_messages_once(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, git_identity: None
 ) -> None:
     """A session and its fork, both of one conversation: what they share is taken once."""
@@ -136,7 +136,7 @@ def test_fork_holds_nothing_twice(
 
 
 @pytest.mark.parametrize("name", FOUR)
-def test_stop_inside_the_tool(
+def test_stop_run_by_agent_captures_current_session(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, git_identity: None
 ) -> None:
     """The agent runs `cortext stop`: the session's conversation is captured, up to that call."""
@@ -158,7 +158,7 @@ def test_stop_inside_the_tool(
         assert [entry["session_id"] for entry in person.head["native"]] == [session]
 
 
-def test_compaction_and_resume_with_hooks(
+def test_hooks_capture_each_message_once_across_compaction(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, git_identity: None
 ) -> None:
     """Claude Code sums up and goes on: all that people and agents said is there, and once."""
@@ -178,7 +178,7 @@ def test_compaction_and_resume_with_hooks(
         assert person.bytes()[0] == before
 
 
-def test_closing_phrase_in_claude_code(
+def test_closing_phrase_pauses_conversation_before_claude_answers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, git_identity: None
 ) -> None:
     """The conversation is saved before the agent answers, and the agent is told to confirm."""
@@ -189,7 +189,7 @@ def test_closing_phrase_in_claude_code(
         say(person.tool, stub, "First?", ["One."], "")
         session = person.bind(after="")
         say(person.tool, stub, "That's enough for now, thanks!", ["Saved."], session)
-        assert "Confirm that in one line" in json.dumps(stub.asked[-1])
+        assert "Confirm this in one line" in json.dumps(stub.asked[-1])
         assert person.head["status"] == "paused"
         assert person.said == [("user", "First?"), ("assistant", "One.")]
         say(person.tool, stub, "Back again.", ["Welcome."], session)
@@ -200,7 +200,7 @@ def test_closing_phrase_in_claude_code(
 
 
 @pytest.mark.parametrize("name", ["gemini", "codex"])
-def test_closing_phrase_where_the_tool_calls_after_its_answer(
+def test_closing_phrase_pauses_conversation_after_gemini_or_codex_answers(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, git_identity: None
 ) -> None:
     """The agent answers as it likes; then all of it is saved and paused."""

@@ -11,7 +11,9 @@ from tests.tools.real.shell_calls import SHELL
 from tests.tools.real.stub import Stub
 from tests.tools.real.wire import Call
 
-ASK = "import sys; from cortext.tools.tool_context import here; print(*here()[:2], sep='\\n')"
+ASK = (
+    "import sys; from cortext.tools.surrounding_session import here; print(*here()[:2], sep='\\n')"
+)
 
 
 def told(tool: Tool, stub: Stub, resume: str = "") -> list[str]:
@@ -34,7 +36,7 @@ def told(tool: Tool, stub: Stub, resume: str = "") -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FOUR)
-def test_session_is_told_in_each_tool(name: str, tmp_path: Path) -> None:
+def test_program_started_by_agent_knows_tool_and_session(name: str, tmp_path: Path) -> None:
     """In a new session, and in one that is gone on with while a later one exists."""
     with Stub() as stub:
         tool = FOUR[name](tmp_path, stub.url)

@@ -73,7 +73,7 @@ def talk(tool: Tool, stub: Stub, session: str) -> Said:
     return said
 
 
-def test_it_is_kept_word_for_word(begun: Begun) -> None:
+def test_conversation_is_captured_word_for_word_in_every_tool(begun: Begun) -> None:
     """By the hooks alone, where the tool waits for them; else by a stop: OpenCode has none, and
     what Codex notifies ends with it here. Taken again, the file is the same."""
     machine = begun.machine
@@ -93,7 +93,7 @@ def calls_in(machine: Machine) -> list[Any]:
 
 
 @pytest.mark.parametrize("name", FOUR)
-def test_it_goes_on_in_every_tool(begun: Begun, name: str) -> None:
+def test_conversation_resumes_in_every_tool_with_whole_history(begun: Begun, name: str) -> None:
     """Every user message and every answer, in order and once; then command and block."""
     machine, stub = begun.machine, begun.machine.stub
     line = machine.line(begun.key, "--tool", name)

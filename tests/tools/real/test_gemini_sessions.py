@@ -62,7 +62,7 @@ def elsewhere(tool: Tool, text: str) -> None:
         file.write(f"{json.dumps(said)}\n")
 
 
-def test_a_cleared_session_is_another(tmp_path: Path) -> None:
+def test_slash_command_after_gemini_clear_starts_new_conversation(tmp_path: Path) -> None:
     """After `/clear` a new conversation begins, also where the one before goes on, and each has
     the session that it was had in."""
     with Stub() as stub:
@@ -85,7 +85,7 @@ def test_a_cleared_session_is_another(tmp_path: Path) -> None:
         assert had == tool.sessions()
 
 
-def test_a_resumed_session_that_is_cleared_is_another(tmp_path: Path) -> None:
+def test_clear_in_resumed_gemini_session_starts_new_conversation(tmp_path: Path) -> None:
     """Also where the arguments of the process name the one before."""
     with Stub() as stub:
         tool = without_hooks(tmp_path / "root", stub)
@@ -109,7 +109,7 @@ def test_a_resumed_session_that_is_cleared_is_another(tmp_path: Path) -> None:
         assert had["Another matter"] != first
 
 
-def test_what_a_session_was_told_it_is_not_told_again(tmp_path: Path) -> None:
+def test_repeated_resume_in_gemini_session_sends_history_once(tmp_path: Path) -> None:
     """A second `/workspace.resume` in one session has command and block; what was said elsewhere
     since is told once; a cleared session is told all of it."""
     with Stub() as stub:
@@ -123,13 +123,13 @@ def test_what_a_session_was_told_it_is_not_told_again(tmp_path: Path) -> None:
             assert "What is fixed about it?" in told
             told = resumed(terminal, stub, "Two.")
             assert "[RESUMED CONVERSATION]" in told
-            assert ("[HISTORY " in told, "already stands" in told) == (False, True)
+            assert ("[HISTORY " in told, "already contains" in told) == (False, True)
             elsewhere(tool, "Paging is by cursor.")
             told = resumed(terminal, stub, "Three.")
             assert "Paging is by cursor." in told
             assert "What is fixed about it?" not in told
             told = resumed(terminal, stub, "Four.")
-            assert ("[HISTORY " in told, "already stands" in told) == (False, True)
+            assert ("[HISTORY " in told, "already contains" in told) == (False, True)
             clear(terminal, "Four.")
             told = resumed(terminal, stub, "Five.")
             assert "What is fixed about it?" in told

@@ -37,7 +37,7 @@ def strings(value: object) -> list[str]:
 
 
 @pytest.mark.parametrize("recording", RECORDINGS, ids=ids)
-def test_all_that_was_said_is_in_the_recording(recording: Path) -> None:
+def test_golden_recording_contains_every_text(recording: Path) -> None:
     """Word for word, six turns or more in each session, and what the tool call read."""
     said = json.loads((recording / "said.json").read_text(encoding="utf-8"))
     assert len(said) == (2 if recording.parent.name == "claude" else 1)
@@ -49,7 +49,7 @@ def test_all_that_was_said_is_in_the_recording(recording: Path) -> None:
 
 
 @pytest.mark.parametrize("recording", RECORDINGS, ids=ids)
-def test_a_recording_is_small_and_names_no_machine(recording: Path) -> None:
+def test_golden_recording_is_small_and_contains_no_machine_path(recording: Path) -> None:
     """Below 300 KB a file, and no path of the temp folder or the cache."""
     for path in recording.rglob("*"):
         if path.is_file():

@@ -34,7 +34,7 @@ def npm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "log"
 
 
-def test_a_new_cache_is_for_us_alone(cache: Path) -> None:
+def test_new_tool_cache_is_private(cache: Path) -> None:
     """Whatever the umask."""
     before = os.umask(0)
     try:
@@ -43,7 +43,7 @@ def test_a_new_cache_is_for_us_alone(cache: Path) -> None:
         os.umask(before)
 
 
-def test_a_cache_that_others_can_write_is_refused(cache: Path) -> None:
+def test_cache_writable_by_others_is_refused(cache: Path) -> None:
     """Its programs would be theirs."""
     cache.mkdir()
     cache.chmod(0o770)
@@ -51,7 +51,7 @@ def test_a_cache_that_others_can_write_is_refused(cache: Path) -> None:
         cache_folder()
 
 
-def test_a_cache_that_is_a_link_is_refused(cache: Path, tmp_path: Path) -> None:
+def test_cache_that_is_symbolic_link_is_refused(cache: Path, tmp_path: Path) -> None:
     """Somebody else may have put it there first."""
     (tmp_path / "elsewhere").mkdir()
     cache.symlink_to(tmp_path / "elsewhere")
@@ -60,7 +60,7 @@ def test_a_cache_that_is_a_link_is_refused(cache: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="kernel: only root can give a folder away")
-def test_a_cache_of_somebody_else_is_refused(cache: Path) -> None:
+def test_cache_of_other_user_is_refused(cache: Path) -> None:
     """Even where it is closed to others."""
     cache.mkdir(mode=0o700)
     os.chown(cache, 12345, -1)
@@ -68,7 +68,7 @@ def test_a_cache_of_somebody_else_is_refused(cache: Path) -> None:
         cache_folder()
 
 
-def test_eight_at_once_install_once(cache: Path, npm: Path, tmp_path: Path) -> None:
+def test_eight_parallel_installs_run_npm_once(cache: Path, npm: Path, tmp_path: Path) -> None:
     """The others wait and find it there; HOME is not ours meanwhile."""
     found: list[Path] = []
     threads = [
@@ -91,7 +91,9 @@ def test_eight_at_once_install_once(cache: Path, npm: Path, tmp_path: Path) -> N
     ]
 
 
-def test_a_failed_install_leaves_nothing(cache: Path, npm: Path, tmp_path: Path) -> None:
+def test_failed_install_leaves_nothing_and_shows_npm_error(
+    cache: Path, npm: Path, tmp_path: Path
+) -> None:
     """The next run begins again, and what npm said is told."""
     (tmp_path / "bin/npm").write_text("#!/bin/sh\necho no network >&2\nexit 1\n", encoding="utf-8")
     with pytest.raises(Refused, match="no network"):
@@ -99,7 +101,7 @@ def test_a_failed_install_leaves_nothing(cache: Path, npm: Path, tmp_path: Path)
     assert [path.suffix for path in cache.iterdir()] == [".lock"]
 
 
-def test_a_full_disk_is_said_before_the_download(
+def test_full_disk_is_reported_before_download(
     cache: Path, npm: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """npm is not even started."""
@@ -109,7 +111,7 @@ def test_a_full_disk_is_said_before_the_download(
     assert not npm.exists()
 
 
-def test_a_version_that_is_not_pinned_is_refused(cache: Path) -> None:
+def test_version_that_is_not_pinned_is_refused(cache: Path) -> None:
     """Tests say what holds for the versions that we name."""
     with pytest.raises(Refused, match="not a pinned version"):
         installed("claude", "1.0.0")

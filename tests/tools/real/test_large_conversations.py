@@ -40,7 +40,7 @@ def talk(count: int, more: str = "") -> Said:
     ]
 
 
-def test_a_thousand_messages_are_resumed(tool_name: str, tmp_path: Path) -> None:
+def test_resume_sends_all_1000_messages_to_model(tool_name: str, tmp_path: Path) -> None:
     """All of them reach the model, once and in order; none is in an argument."""
     said = talk(1000)
     with Stub(["Going on."]) as stub:
@@ -54,7 +54,7 @@ def test_a_thousand_messages_are_resumed(tool_name: str, tmp_path: Path) -> None
         assert [text for _, text in said if times_told(text, stub.asked[0]) != 1] == []
 
 
-def test_two_megabytes_are_resumed(tool_name: str, tmp_path: Path) -> None:
+def test_resume_of_two_megabytes_names_messages_left_out(tool_name: str, tmp_path: Path) -> None:
     """The first request and the latest ones whole; of the others what shows them, and that
     command does."""
     said = talk(400, " long" * 1000)
@@ -65,12 +65,14 @@ def test_two_megabytes_are_resumed(tool_name: str, tmp_path: Path) -> None:
         assert (done.code, done.stdout) == (0, "Going on.\n"), done
         assert missing([said[0], *said[-6:], ("user", NEXT)], stub.asked[0]) == []
         told = "\n".join(text for _, text in spoken(stub.asked[0]))
-        assert "[left out] message 3 and 1 after it" in told
+        assert "[omitted] message 3 and 1 after it" in told
         (command,) = set(re.findall(r"cortext (show \S+ --message 3)\b", told))
         assert said[2][1] in machine.ok(*command.split())
 
 
-def test_a_message_longer_than_an_argument(tool_name: str, tmp_path: Path) -> None:
+def test_message_longer_than_argument_is_imported_and_resumed_whole(
+    tool_name: str, tmp_path: Path
+) -> None:
     """Said in a tool, it is imported whole, shown whole, and told whole when it is resumed."""
     text = "Read this: " + "é \"$(x)\" 'y' `z`\\ " * 9_000
     assert len(text.encode()) > ONE_ARGUMENT

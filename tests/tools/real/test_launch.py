@@ -33,36 +33,34 @@ def program(path: Path, text: str) -> Path:
 
 
 @pytest.mark.parametrize("name", FOUR)
-def test_what_a_tool_gets_is_accepted(name: str, tmp_path: Path) -> None:
+def test_environment_of_each_tool_passes_check(name: str, tmp_path: Path) -> None:
     """The environment that we make for each of the four passes our own check."""
     tool = FOUR[name](tmp_path / "root", URL)
     check(tool.root, tool.environment())
 
 
 @pytest.mark.parametrize("variable", ["HOME", "XDG_DATA_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME"])
-def test_a_folder_outside_the_temp_folder_is_refused(tool: Claude, variable: str) -> None:
+def test_folder_outside_temp_folder_is_refused(tool: Claude, variable: str) -> None:
     """Also one that leaves it by dots."""
     for value in ("/home/somebody", str(tool.root / "../other")):
         assert f"{variable} is {value}, outside" in refused(tool, **{variable: value})
 
 
-def test_a_home_that_is_a_link_out_of_the_temp_folder_is_refused(
-    tool: Claude, tmp_path: Path
-) -> None:
+def test_home_linked_out_of_temp_folder_is_refused(tool: Claude, tmp_path: Path) -> None:
     """What counts is where a path leads."""
     tool.home.rename(tmp_path / "elsewhere")
     tool.home.symlink_to(tmp_path / "elsewhere")
     assert "outside the temp folder" in refused(tool)
 
 
-def test_a_root_that_is_no_temp_folder_is_refused() -> None:
+def test_root_that_is_not_temp_folder_is_refused() -> None:
     """A whole machine's root, a person's home: neither is ours to use."""
     for root in (Path("/"), Path("/usr/share"), Path(launch.tempfile.gettempdir())):
         with pytest.raises(Refused, match="no temp folder of a test"):
             check(root, {})
 
 
-def test_a_home_that_is_not_set_is_refused(tool: Claude) -> None:
+def test_missing_home_variable_is_refused(tool: Claude) -> None:
     """Without it a tool asks the system, which names the real one."""
     environment = tool.environment()
     del environment["HOME"]
@@ -81,13 +79,13 @@ def test_a_home_that_is_not_set_is_refused(tool: Claude) -> None:
         "",
     ],
 )
-def test_a_base_url_that_is_not_loopback_is_refused(url: str, tmp_path: Path) -> None:
+def test_base_url_that_is_not_loopback_is_refused(url: str, tmp_path: Path) -> None:
     """Only plain http on the address itself."""
     with pytest.raises(Refused, match=r"is not on 127\.0\.0\.1"):
         Claude(tmp_path / "root", url)
 
 
-def test_a_variable_with_a_url_elsewhere_is_refused(tool: Claude) -> None:
+def test_variable_with_remote_url_is_refused(tool: Claude) -> None:
     """Whatever its name."""
     assert "not on 127.0.0.1" in refused(tool, ANTHROPIC_BASE_URL="https://api.anthropic.com")
     assert "not on 127.0.0.1" in refused(tool, HTTPS_PROXY="http://proxy.example:8080")
@@ -103,13 +101,13 @@ def test_a_variable_with_a_url_elsewhere_is_refused(tool: Claude) -> None:
         ("AWS_SECRET_ACCESS_KEY", "anything"),
     ],
 )
-def test_a_key_that_may_be_real_is_refused(tool: Claude, name: str, value: str) -> None:
+def test_variable_that_may_hold_real_key_is_refused(tool: Claude, name: str, value: str) -> None:
     """By its name or by its looks; the sentence does not repeat it."""
     said = refused(tool, **{name: value})
     assert said == f"{name} may hold a real key"
 
 
-def test_nothing_is_inherited(
+def test_tool_process_inherits_no_environment_variables(
     tool: Claude, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A child sees our variables and none of the process that starts it."""
@@ -125,7 +123,7 @@ def test_nothing_is_inherited(
     assert seen["ANTHROPIC_API_KEY"] == FAKE_KEY
 
 
-def test_a_run_over_its_time_is_ended_with_its_children(
+def test_tool_run_over_timeout_is_killed_with_its_children(
     tool: Claude, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The whole process group; what it printed before is kept."""

@@ -17,7 +17,7 @@ pytestmark = [
 
 
 @pytest.mark.parametrize("name", FOUR)
-def test_a_conversation_is_listed_as_it_goes(name: str, tmp_path: Path) -> None:
+def test_list_and_show_follow_tool_session_after_each_turn(name: str, tmp_path: Path) -> None:
     """After each turn its time is later, it is listed once, found by what was said, and shown."""
     with Stub(["A giraffe, I think.", "Still a giraffe."]) as stub:
         tool = FOUR[name](tmp_path, stub.url)

@@ -23,7 +23,9 @@ WORDS = "cache hourly"
 
 
 @pytest.mark.parametrize("name", FOUR)
-def test_it_outlives_the_history_of_its_tool(name: str, tmp_path: Path) -> None:
+def test_archived_conversation_resumes_after_tool_history_is_deleted(
+    name: str, tmp_path: Path
+) -> None:
     """Archived, then deleted by the tool: listed, found by what was said, shown, and resumed in
     a session of the tool's own, in which the model gets all of it."""
     with Stub(seconds=600) as stub:

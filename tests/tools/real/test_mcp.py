@@ -53,7 +53,7 @@ def remembered() -> Any:
 
 
 @pytest.mark.parametrize(("name", "version"), PINNED)
-def test_a_model_finds_what_was_said(
+def test_model_finds_past_messages_through_mcp_server(
     name: str, version: str, tmp_path: Path, remembered: Any
 ) -> None:
     """By search_workspace and get_context; what it is told is marked as text of the past, and its
@@ -76,7 +76,7 @@ def test_a_model_finds_what_was_said(
     for told in (first, second[len(first) :]):
         assert id in told
         assert "We decided on zanzibar tables." in told
-        assert "What follows was said in past conversations." in told
+        assert "The following is text from past conversations." in told
         (nonce,) = set(re.findall(r"\[PAST (\w{16})\]", told))
         assert f"[END PAST {nonce}]" in told
         assert re.search(r"\| We decided on zanzibar tables\.", told)
@@ -84,7 +84,7 @@ def test_a_model_finds_what_was_said(
 
 
 @pytest.mark.parametrize("name", ["claude", "opencode", "gemini", "codex"])
-def test_a_conversation_is_gone_on_with_and_saved(
+def test_model_resumes_and_saves_conversation_through_mcp_server(
     name: str, tmp_path: Path, remembered: Any
 ) -> None:
     """By resume_conversation and save_conversation: it has the summary, and what was said in the

@@ -27,7 +27,7 @@ NAMES = ("claude", "opencode", "gemini", "codex")
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_model_is_shown_each_tool_with_all_of_its_arguments(name: str, tmp_path: Path) -> None:
+def test_model_is_shown_each_mcp_tool_with_all_arguments(name: str, tmp_path: Path) -> None:
     """By the request that follows the first call, when every tool knows the server. Claude Code
     shows the names alone, and the rest of those that its model asks for."""
     with Stub() as stub:
@@ -46,7 +46,7 @@ def test_a_model_is_shown_each_tool_with_all_of_its_arguments(name: str, tmp_pat
     assert text in SEEN.read_text(encoding="utf-8"), f"{tmp_path}/seen.txt is what it saw"
 
 
-def test_what_gemini_cli_adds_to_the_arguments_does_no_harm(tmp_path: Path) -> None:
+def test_mcp_tools_accept_wait_for_previous_argument_of_gemini(tmp_path: Path) -> None:
     """Its models may say `wait_for_previous` to any tool; ours take nothing that is unknown."""
     with Stub() as stub:
         tool = set_up("gemini", tmp_path / "root", stub.url)

@@ -19,7 +19,7 @@ pytestmark = [
 
 
 @pytest.mark.parametrize("name", [name for name in FOUR if name != "codex"])
-def test_enter_opens_the_tool_and_its_exit_returns_to_the_shell(name: str, tmp_path: Path) -> None:
+def test_picker_enter_opens_tool_and_its_exit_returns_to_shell(name: str, tmp_path: Path) -> None:
     """Found by words that were said in it; the tool has the terminal and the whole history, and
     what is said there is in the conversation."""
     with Stub(["The first answer.", "The second answer.", "The third answer."]) as stub:

@@ -35,7 +35,7 @@ def without_server(tmp_path: Path) -> Path:
     return folder
 
 
-def test_enter_opens_codex_and_its_exit_returns_to_the_shell(
+def test_picker_enter_opens_codex_and_its_exit_returns_to_shell(
     tmp_path: Path, without_server: Path
 ) -> None:
     """Found by words that were said in it; Codex has the terminal and the whole history, and what

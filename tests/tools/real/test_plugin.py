@@ -21,7 +21,7 @@ pytestmark = [
 ]
 
 
-def test_the_plug_in_alone_takes_what_is_said(
+def test_opencode_plugin_captures_every_turn_without_stop(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, git_identity: None
 ) -> None:
     """Nobody calls stop: after each turn it is there, OpenCode prints what it always does, and the
@@ -55,7 +55,7 @@ def test_the_plug_in_alone_takes_what_is_said(
         assert [name for name in left if name in ("commands", "plugins")] == []
 
 
-def test_a_conversation_that_a_command_begins_is_kept(tmp_path: Path) -> None:
+def test_opencode_plugin_captures_conversation_started_by_slash_command(tmp_path: Path) -> None:
     """`/workspace.brainstorm` binds the session, and the plug-in captures it."""
     with Stub() as stub:
         tool = set_up("opencode", tmp_path, stub.url)
@@ -69,7 +69,7 @@ def test_a_conversation_that_a_command_begins_is_kept(tmp_path: Path) -> None:
 
 @pytest.mark.timeout(600)
 @pytest.mark.needs("tmux", "to have a screen")
-def test_in_its_own_screen(tmp_path: Path) -> None:
+def test_opencode_plugin_captures_turns_in_terminal_screen(tmp_path: Path) -> None:
     """Each turn is kept while the person is still there, and the screen shows nothing of it."""
     with Stub() as stub:
         tool = set_up("opencode", tmp_path / "root", stub.url)

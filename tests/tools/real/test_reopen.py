@@ -22,7 +22,9 @@ pytestmark = [
 
 
 @pytest.mark.parametrize("name", FOUR)
-def test_reopened_in_a_terminal(name: str, tmp_path: Path) -> None:
+def test_resume_in_terminal_shows_history_and_captures_new_messages(
+    name: str, tmp_path: Path
+) -> None:
     """The history is on the screen and reaches the model; what is said is in the conversation
     when the tool has ended, once."""
     with Stub(["The first answer.", "The second answer.", "The third answer."]) as stub:
@@ -42,7 +44,7 @@ def test_reopened_in_a_terminal(name: str, tmp_path: Path) -> None:
             shell.shows("The first answer.")
             say(shell, LEAVE[name])
             screen = shell.shows(f"{Shell.ENDED} 0")
-            assert f"2 new messages of it kept in {made.name}" in screen
+            assert f"2 new messages saved in {made.name}" in screen
     (body,) = stub.asked
     assert missing([*SAID, ("user", "What is next")], body) == []
     assert "[RESUMED CONVERSATION]" in json.dumps(body)
@@ -53,7 +55,7 @@ def test_reopened_in_a_terminal(name: str, tmp_path: Path) -> None:
     assert said[5][1] == "The first answer."
 
 
-def test_one_that_was_only_begun_is_opened_in_codex(tmp_path: Path) -> None:
+def test_resume_of_new_conversation_in_codex_sends_command_text(tmp_path: Path) -> None:
     """Codex has no commands of ours: what we write tells it what it is to do, and what is said is
     the conversation."""
     with Stub(["Which question?"]) as stub:
@@ -64,7 +66,7 @@ def test_one_that_was_only_begun_is_opened_in_codex(tmp_path: Path) -> None:
         made = Path(machine.ok("new", "brainstorm", "Speed").strip()).parent
         words = ["resume", made.name, "--tool", "codex", "--", "--no-daemon"]
         with Shell(machine.tools["codex"], words) as shell:
-            shell.shows("· Speed", seconds=60)
+            shell.shows("· Sp", seconds=60)
             shell.type("Let us begin")
             shell.shows("Let us begin")
             enter(shell, lambda: bool(stub.asked))

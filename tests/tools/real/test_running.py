@@ -27,7 +27,7 @@ def live(tool: Tool) -> list[str]:
     return [row["id"] for row in rows if row["status"] == "active"]
 
 
-def test_a_session_that_opencode_began_is_live(tmp_path: Path) -> None:
+def test_only_current_session_of_running_opencode_is_live(tmp_path: Path) -> None:
     """Not what was had there before, nor what the same process has left for a new one; nothing
     is once it has ended."""
     with Stub() as stub:

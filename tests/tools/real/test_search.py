@@ -18,7 +18,7 @@ pytestmark = [
 
 
 @pytest.mark.parametrize("name", FOUR)
-def test_what_was_just_said_is_found(name: str, tmp_path: Path) -> None:
+def test_search_finds_new_messages_of_tool_after_each_turn(name: str, tmp_path: Path) -> None:
     """After each turn, what is new in it and what was there; `show --at` opens it there."""
     with Stub(["A giraffe, I think.", "Still a giraffe, not an okapi."]) as stub:
         tool = FOUR[name](tmp_path, stub.url)

@@ -46,7 +46,9 @@ def pushed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, Said]:
 
 
 @pytest.mark.parametrize("name", FOUR)
-def test_it_goes_on_elsewhere(name: str, pushed: tuple[Path, str, Said], tmp_path: Path) -> None:
+def test_conversation_resumes_in_clone_on_second_machine(
+    name: str, pushed: tuple[Path, str, Said], tmp_path: Path
+) -> None:
     """All that was said, once and in order, in a session of the tool's own; said there, it is in
     the conversation."""
     bare, key, said = pushed

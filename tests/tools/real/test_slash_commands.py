@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cortext.formats.briefing import unescape
+from cortext.formats.framed_history import unescape
 from tests.tools.real.commands import (
     HOSTILE,
     PINNED,
@@ -31,7 +31,7 @@ SUMMARY = "REST is settled, and paging is open."
 
 
 @pytest.mark.parametrize(("name", "version"), PINNED)
-def test_a_conversation_is_begun_stopped_and_resumed(
+def test_slash_commands_start_stop_list_and_resume_conversation(
     name: str, version: str, tmp_path: Path
 ) -> None:
     """Spec 000 in one tool: brainstorm, stop, the list, and going on."""
@@ -82,7 +82,9 @@ def test_a_conversation_is_begun_stopped_and_resumed(
 
 
 @pytest.mark.parametrize(("name", "version"), PINNED)
-def test_nothing_to_resume_is_said(name: str, version: str, tmp_path: Path) -> None:
+def test_slash_resume_without_conversations_suggests_brainstorm(
+    name: str, version: str, tmp_path: Path
+) -> None:
     """And a beginning is suggested."""
     with Stub(["There is nothing yet."]) as stub:
         tool = set_up(name, tmp_path / "root", stub.url, version)
@@ -93,7 +95,9 @@ def test_nothing_to_resume_is_said(name: str, version: str, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(("name", "version"), PINNED)
-def test_hostile_words_are_words(name: str, version: str, tmp_path: Path) -> None:
+def test_hostile_slash_arguments_reach_model_as_text_and_run_nothing(
+    name: str, version: str, tmp_path: Path
+) -> None:
     """Nothing that is typed after a command runs, and all of it arrives as text."""
     with Stub(["Well."] * 100) as stub:
         tool = set_up(name, tmp_path / "root", stub.url, version)
@@ -115,9 +119,7 @@ def arrived(words: str, told: str) -> bool:
 
 
 @pytest.mark.parametrize("version", PACKAGES["claude"].versions)
-def test_whoever_knows_the_end_of_the_here_document_runs_nothing(
-    version: str, tmp_path: Path
-) -> None:
+def test_forged_here_document_end_runs_no_command_in_claude(version: str, tmp_path: Path) -> None:
     """Claude Code refuses the whole command: only `cortext slash` is allowed in it."""
     with Stub(["Well."] * 3) as stub:
         tool = set_up("claude", tmp_path / "root", stub.url, version)
@@ -128,9 +130,7 @@ def test_whoever_knows_the_end_of_the_here_document_runs_nothing(
 
 
 @pytest.mark.parametrize(("name", "version"), PINNED)
-def test_a_file_that_is_named_in_a_history_is_not_read(
-    name: str, version: str, tmp_path: Path
-) -> None:
+def test_file_mention_in_history_attaches_no_file(name: str, version: str, tmp_path: Path) -> None:
     """Past text is data: `@file` in it attaches nothing, whatever the tool does with prompts."""
     with Stub(["Well."] * 3) as stub:
         tool = set_up(name, tmp_path / "root", stub.url, version)

@@ -67,7 +67,7 @@ def lost(texts: list[str], told: str) -> list[str]:
 
 @pytest.mark.parametrize("texts", [MIDDLING, LONG], ids=["middling", "long"])
 @pytest.mark.parametrize("name", ["opencode", "gemini"])
-def test_a_long_briefing_arrives_whole(name: str, texts: list[str], tmp_path: Path) -> None:
+def test_long_briefing_reaches_model_whole(name: str, texts: list[str], tmp_path: Path) -> None:
     """However fast our program ends, and however late the tool reads, the model is told
     everything up to the end."""
     with Stub(["Well."] * 9) as stub:
@@ -83,7 +83,7 @@ def test_a_long_briefing_arrives_whole(name: str, texts: list[str], tmp_path: Pa
 
 @pytest.mark.needs("tmux", "to have a screen")
 @pytest.mark.parametrize("name", ["opencode", "gemini"])
-def test_a_long_briefing_arrives_whole_on_the_screen(name: str, tmp_path: Path) -> None:
+def test_long_briefing_reaches_model_whole_in_terminal_screen(name: str, tmp_path: Path) -> None:
     """The same where the tool has a screen to draw meanwhile."""
     with Stub(["Well."] * 3) as stub:
         tool = set_up(name, tmp_path / "root", stub.url)
@@ -95,7 +95,7 @@ def test_a_long_briefing_arrives_whole_on_the_screen(name: str, tmp_path: Path) 
 
 
 @pytest.mark.needs("tmux", "to have a screen")
-def test_what_an_agent_runs_on_the_screen_arrives_whole(tmp_path: Path) -> None:
+def test_briefing_run_by_gemini_agent_reaches_model_whole(tmp_path: Path) -> None:
     """Gemini CLI gives the commands of the model a terminal too."""
     with Stub() as stub:
         tool = set_up("gemini", tmp_path / "root", stub.url)
@@ -111,7 +111,7 @@ def test_what_an_agent_runs_on_the_screen_arrives_whole(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("version", [version for name, version in PINNED if name == "claude"])
-def test_what_claude_would_cut_comes_in_pieces(version: str, tmp_path: Path) -> None:
+def test_long_briefing_reaches_claude_in_complete_parts(version: str, tmp_path: Path) -> None:
     """It takes 30,000 characters of what a command prints: each piece is whole, says that more
     follows and how to get it, and with the last the model has everything."""
     allowed = ["--allowedTools", "Bash(cortext slash:*)"]

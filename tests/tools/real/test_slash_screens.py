@@ -29,7 +29,9 @@ def keep(name: str, screen: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "version"), PINNED)
-def test_the_commands_on_the_screen(name: str, version: str, tmp_path: Path) -> None:
+def test_slash_commands_work_from_menu_of_tool_screen(
+    name: str, version: str, tmp_path: Path
+) -> None:
     """Brainstorm, stop and resume, each chosen from the tool's own menu."""
     with Stub() as stub:
         tool = set_up(name, tmp_path / "root", stub.url, version)
@@ -64,7 +66,9 @@ def test_the_commands_on_the_screen(name: str, version: str, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(("name", "version"), PINNED)
-def test_hostile_words_on_the_screen(name: str, version: str, tmp_path: Path) -> None:
+def test_hostile_words_pasted_on_screen_reach_model_and_run_nothing(
+    name: str, version: str, tmp_path: Path
+) -> None:
     """Pasted after a command they are words: nothing runs, and the model is told them."""
     with Stub(["Well."] * 40) as stub:
         tool = set_up(name, tmp_path / "root", stub.url, version)
@@ -77,7 +81,7 @@ def test_hostile_words_on_the_screen(name: str, version: str, tmp_path: Path) ->
                 assert pwned(tool) == [], words
 
 
-def test_several_sessions_of_one_process(tmp_path: Path) -> None:
+def test_opencode_sessions_after_new_are_captured_separately(tmp_path: Path) -> None:
     """OpenCode after `/new`: what is said there is kept, and nothing of the session before; what
     was not stopped is resumed with all of it."""
     with Stub() as stub:

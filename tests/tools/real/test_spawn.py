@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from cortext.features.spawn.aurora_settings import load
 from cortext.features.spawn.run_agent import AgentFailedError, AgentTurn, Runner, choose_runner
-from cortext.features.spawn.spawn_settings import load
 from tests.tools.real.file_fingerprints import prints
 from tests.tools.real.four_tools import FOUR
 from tests.tools.real.machine import Machine
@@ -60,7 +60,7 @@ def none_left(root: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("name", FOUR)
-def test_a_turn_is_streamed_and_whole(
+def test_spawn_turn_streams_whole_answer_and_leaves_worktree_unchanged(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first piece is here before the model said the rest; of a prompt of 1 MB and an answer of
@@ -91,7 +91,7 @@ def test_a_turn_is_streamed_and_whole(
 
 
 @pytest.mark.parametrize("name", FOUR)
-def test_ctrl_c_leaves_no_process(
+def test_ctrl_c_during_answer_leaves_no_process(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In the middle of an answer: the tool, and all that it started."""
@@ -112,7 +112,9 @@ def _interrupted(name: str, made: Machine) -> None:
 
 
 @pytest.mark.parametrize("name", FOUR)
-def test_a_refusal_is_told(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_spawn_turn_error_contains_message_of_model_api(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What the model's API says is in the error; nothing is taken for an answer."""
     with FailingStub() as stub:
         made = machine(tmp_path, stub, name, monkeypatch)
@@ -137,7 +139,7 @@ ALLOW = '[[rule]]\ntoolName = "run_shell_command"\ndecision = "allow"\npriority 
 
 
 @pytest.mark.parametrize("name", FOUR)
-def test_ctrl_c_ends_what_the_tool_runs(
+def test_ctrl_c_ends_command_that_tool_runs(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A command that the tool runs for the model, in a session of its own, ends with it. That the
@@ -181,7 +183,7 @@ def _interrupt_when_it_runs(root: Path, caller: int, seen: threading.Event) -> N
 
 
 @pytest.mark.parametrize("trusted", [False, True])
-def test_what_a_project_brings_to_claude(
+def test_spawn_runs_claude_project_hooks_only_in_trusted_project(
     trusted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Hooks and servers of a project run where the person trusts it, and only there; what trusts
@@ -217,7 +219,7 @@ ASKING = {
 
 
 @pytest.mark.parametrize("name", ASKING)
-def test_what_a_tool_asks_is_declined(
+def test_spawn_declines_permission_requests_of_tool(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its own rules hold: what it would ask a person does not happen, and that is said."""
@@ -228,9 +230,11 @@ def test_what_a_tool_asks_is_declined(
             write_json(path, {**json.loads(path.read_bytes()), "permission": {"bash": "ask"}})
         turn = started(name, "Make a file.", made)
         # OpenCode ends there, and says no more.
-        silent = pytest.raises(AgentFailedError, match="it said nothing: it asked for a permission")
+        silent = pytest.raises(
+            AgentFailedError, match="it did not answer: the tool asked for a permission"
+        )
         with silent if name == "opencode" else nullcontext(), turn:
             "".join(turn)
-        assert turn.remark.startswith("it asked for a permission")
+        assert turn.remark.startswith("the tool asked for a permission")
         assert TOUCH in turn.remark
         assert not (made.project / "made.txt").exists()

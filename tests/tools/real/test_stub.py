@@ -77,7 +77,7 @@ def status(stub: Stub, path: str) -> int:
 
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("path", BODIES)
-def test_every_api_answers_by_the_script(path: str, stream: bool) -> None:
+def test_stub_answers_by_script_in_every_api(path: str, stream: bool) -> None:
     """A call, then a text; the log has what was asked, in order."""
     script: list[Reply] = [READ, "An answer."]
     if stream:
@@ -94,14 +94,14 @@ def test_every_api_answers_by_the_script(path: str, stream: bool) -> None:
 
 
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
-def test_what_was_spoken_reads_the_same_in_every_api(body: dict[str, Any]) -> None:
+def test_spoken_returns_same_texts_for_every_api(body: dict[str, Any]) -> None:
     """Tests compare conversations, not wire forms."""
     found = spoken(body)
     assert [said for said in found if said[0] != "result"] == SAID
     assert [text.strip('"') for role, text in found if role == "result"] == ["A"]
 
 
-def test_a_request_without_tools_uses_up_no_reply() -> None:
+def test_stub_request_without_tools_consumes_no_reply() -> None:
     """A title that a tool asks for by itself must not take the answer to a question."""
     with Stub(["An answer."], aside="A title") as stub:
         assert "A title" in post(stub, "/v1/messages", {"messages": []})
@@ -111,21 +111,21 @@ def test_a_request_without_tools_uses_up_no_reply() -> None:
     assert stub.asked == [TOOLS, TOOLS]
 
 
-def test_anything_else_is_not_found_and_logged() -> None:
+def test_stub_answers_unknown_path_with_404_and_logs_path() -> None:
     """What a tool asks of the world is seen."""
     with Stub() as stub:
         assert status(stub, "/telemetry") == 404
     assert stub.unknown == ["GET /telemetry"]
 
 
-def test_it_stops_after_its_number_of_requests() -> None:
+def test_stub_stops_after_its_number_of_requests() -> None:
     """A tool that retries for ever gets no answer from the script."""
     with Stub(requests=1) as stub:
         assert [status(stub, "/x"), status(stub, "/x")] == [404, 503]
     assert len(stub.log) == 1
 
 
-def test_it_stops_after_its_time() -> None:
+def test_stub_stops_after_its_time() -> None:
     """Whoever forgets it leaves no server behind."""
     with Stub(seconds=0.05) as stub:
         stub._thread.join(30)

@@ -20,7 +20,9 @@ FIRST, SECOND = "What is the first question?", "And what is the second one?"
 
 
 @pytest.mark.parametrize(("name", "version"), PINNED)
-def test_a_second_turn_has_the_first_before_it(name: str, version: str, tmp_path: Path) -> None:
+def test_resumed_tool_session_sends_first_turn_before_second(
+    name: str, version: str, tmp_path: Path
+) -> None:
     """Both prompts and the first answer, in order, in one session; with the fake key."""
     with Stub(["The first answer.", "The second answer."]) as stub:
         tool = FOUR[name](tmp_path / "root", stub.url, version=version)
@@ -41,7 +43,7 @@ def test_a_second_turn_has_the_first_before_it(name: str, version: str, tmp_path
 
 
 @pytest.mark.parametrize("name", FOUR)
-def test_the_program_is_the_pinned_version(name: str, tmp_path: Path) -> None:
+def test_cached_tool_is_pinned_version(name: str, tmp_path: Path) -> None:
     """What is in the cache is what its folder says."""
     with Stub() as stub:
         for version in PACKAGES[name].versions:

@@ -56,7 +56,7 @@ def write(machine: Machine, name: str, turns: list[Turn], monkeypatch: Any) -> W
     return writer.write(turns, cwd=str(machine.project), title=TITLE)
 
 
-def test_it_goes_on_twice_and_stays(
+def test_written_session_is_listed_resumed_twice_and_not_cleaned_up(
     tool_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The tool's list has our title; each turn has all before it once; two years old, it outlives
@@ -101,7 +101,7 @@ def at_home(tool: Tool) -> None:
     (tool.home / ".claude.json").write_text(json.dumps(agreed), encoding="utf-8")
 
 
-def test_a_request_that_was_never_answered(
+def test_written_session_with_unanswered_request_resumes(
     tool_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is told, and the next one after it."""
@@ -114,7 +114,9 @@ def test_a_request_that_was_never_answered(
         assert missing([*said, ("user", "Wait.")], stub.asked[0]) == []
 
 
-def test_gemini_does_not_delete_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gemini_does_not_delete_written_session(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A resume in another minute leaves an empty file, and the next start deletes every file whose
     name has the same eight letters: its own sessions too, what we write not."""
     with Stub(["Going on."]) as stub:
@@ -131,7 +133,9 @@ def test_gemini_does_not_delete_it(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("version", PACKAGES["claude"].versions)
-def test_every_claude_finds_it(version: str, tmp_path: Path) -> None:
+def test_every_claude_version_resumes_written_session_in_long_folder(
+    version: str, tmp_path: Path
+) -> None:
     """Also in a folder whose name is too long for one; and it says nothing about models."""
     with Stub(["Going on.", "First."]) as stub:
         tool = FOUR["claude"](tmp_path / "root", stub.url, version=version)

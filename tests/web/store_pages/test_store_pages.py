@@ -10,7 +10,7 @@ import pytest
 from cortext import MemoryConversationStore, Message, clock
 from cortext.asgi import create_app
 from cortext.features.transfer.export import FORMATS
-from cortext.features.transfer.import_file import read_export
+from cortext.features.transfer.import_exported_file import read_export
 from tests.service.http.background import in_background
 from tests.service.http.serve_command import until
 from tests.service.stores.loops import in_loop
@@ -42,7 +42,7 @@ def passing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("passing")
 @in_loop
-async def test_the_list_is_by_the_last_message_and_has_pages() -> None:
+async def test_list_sorts_by_last_message_and_has_pages() -> None:
     """An old conversation that goes on is the first; a link leads to the older ones."""
     store = MemoryConversationStore()
     ids = [await store.create(owner="anna", metadata={"title": f"No. {n}"}) for n in range(109)]
@@ -61,7 +61,7 @@ async def test_the_list_is_by_the_last_message_and_has_pages() -> None:
 
 
 @in_loop
-async def test_words_are_found_in_what_is_kept() -> None:
+async def test_search_finds_words_in_own_conversations_only() -> None:
     """In one's own conversations: with the message, and with what was looked for in it."""
     store = MemoryConversationStore()
     for owner, text in (("anna", "Where is the <b>bill</b>?"), ("anna", "No"), ("bob", "A bill")):
@@ -77,12 +77,12 @@ async def test_words_are_found_in_what_is_kept() -> None:
         for none in ("bill -where", "billing", '"bill where"', "<script>alert(1)</script>", "*"):
             missing = await client.get("/kept", params={"q": none}, headers=BEARER)
             assert missing.status_code == 200
-            assert "Nothing was found" in missing.text, none
+            assert "No results" in missing.text, none
             assert "<script>alert" not in missing.text
 
 
 @in_loop
-async def test_what_a_program_says_of_a_conversation_is_shown() -> None:
+async def test_conversation_page_shows_metadata_as_text() -> None:
     """Its metadata, as text; and no last message where there is none."""
     store = MemoryConversationStore()
     metadata = {"title": "T", "channel": "<i>web</i>", "nested": {"a": [1]}}
@@ -99,7 +99,7 @@ async def test_what_a_program_says_of_a_conversation_is_shown() -> None:
 
 
 @in_loop
-async def test_a_conversation_can_be_taken_along(tmp_path: Path) -> None:
+async def test_export_links_give_importable_files_to_owner_only(tmp_path: Path) -> None:
     """Each link gives a file that `cortext import` reads, to its owner only."""
     store = MemoryConversationStore()
     id = await store.create(owner="anna", metadata={"title": "A bill", "channel": "web"})
@@ -131,7 +131,9 @@ async def test_a_conversation_can_be_taken_along(tmp_path: Path) -> None:
     [({"owner_of": lambda _scope: "anna"}, "You"), ({"tokens": {TOKEN: "anna"}}, "User")],
 )
 @in_loop
-async def test_you_are_only_who_is_a_user(arguments: dict[str, Any], role: str) -> None:
+async def test_user_messages_are_labelled_you_only_for_application_users(
+    arguments: dict[str, Any], role: str
+) -> None:
     """An application's own user spoke; behind a token there is a program with users of its own.
     Neither is told of programs, nor of keys that its pages do not have."""
     store = MemoryConversationStore()
@@ -150,7 +152,7 @@ async def test_you_are_only_who_is_a_user(arguments: dict[str, Any], role: str) 
 
 
 @in_loop
-async def test_a_client_sees_those_of_one_of_its_owners() -> None:
+async def test_list_filters_by_owner_of_client() -> None:
     """Each name in the list is a link to that one's."""
     store = MemoryConversationStore()
     async with browsing(served(store)) as client:
@@ -169,7 +171,7 @@ async def test_a_client_sees_those_of_one_of_its_owners() -> None:
         assert "All owners" in zoes
 
 
-def test_a_page_that_follows_takes_a_place_among_the_streams() -> None:
+def test_list_event_stream_counts_towards_stream_limit() -> None:
     """There are no more of them than of others; the place is given back."""
     import httpx
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from cortext import MemoryConversationStore, Message, SessionStorageError
-from cortext.service.http.ownership import Owned
-from cortext.web.live_updates import Ending
+from cortext.service.http.ownership import OwnedStore
+from cortext.web.live_updates import ShutdownFlag
 from cortext.web.store_pages import store_updates
-from cortext.web.store_pages.store_list import StoreListRequest, see
+from cortext.web.store_pages.store_conversation_list import StoreListRequest, see
 from cortext.web.store_pages.store_router import version_of
 from tests.service.stores.loops import in_loop
 
@@ -21,7 +21,7 @@ class Page:
     """One that follows a conversation, or with no id the list."""
 
     def __init__(self, store: Any, id: str | None, *, seen: str = "") -> None:
-        self.ending, self.stays, self.owned = Ending(), True, Owned(store)
+        self.ending, self.stays, self.owned = ShutdownFlag(), True, OwnedStore(store)
         look = (lambda: self._one(id)) if id else self._all
         events = store.events(id)
         self._told = store_updates.tell(look, events, seen, self.ending, lambda: self.stays)
@@ -43,7 +43,7 @@ class Page:
 
 
 @in_loop
-async def test_a_message_and_the_end_are_told() -> None:
+async def test_page_is_told_of_message_and_deletion_once() -> None:
     """Each once, and how it ended where the store says so."""
     store = MemoryConversationStore()
     id = await store.create(owner="anna")
@@ -56,7 +56,7 @@ async def test_a_message_and_the_end_are_told() -> None:
 
 
 @in_loop
-async def test_the_list_is_told_of_what_is_ones_own() -> None:
+async def test_list_is_told_only_of_own_conversations() -> None:
     """What others do in the same store changes nothing in it."""
     store = MemoryConversationStore()
     page = Page(store, None)
@@ -71,7 +71,7 @@ async def test_the_list_is_told_of_what_is_ones_own() -> None:
 
 
 @in_loop
-async def test_what_another_process_does_is_seen(tmp_path: Path) -> None:
+async def test_page_is_told_of_changes_by_another_process(tmp_path: Path) -> None:
     """A store that is files tells only of this one."""
     from cortext import open_store
 
@@ -88,7 +88,7 @@ async def test_what_another_process_does_is_seen(tmp_path: Path) -> None:
 
 
 @in_loop
-async def test_who_may_no_longer_look_is_told_no_more() -> None:
+async def test_updates_end_when_access_or_server_ends() -> None:
     """Nor anybody when the server ends."""
     store = MemoryConversationStore()
     id = await store.create(owner="anna")
@@ -104,7 +104,7 @@ def _end(page: Page) -> None:
 
 
 @in_loop
-async def test_a_store_that_is_down_is_waited_for(
+async def test_updates_wait_for_unavailable_store_and_continue(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The page stays as it is, and goes on when the store does."""

@@ -69,7 +69,7 @@ def visit(site: Site, browser: Browser) -> Iterator[Visit]:
     context.close()
 
 
-def test_a_conversation_grows_on_its_page(visit: Visit) -> None:
+def test_conversation_page_shows_new_messages_and_deletion_live(visit: Visit) -> None:
     """What another process adds is there without a reload, and when it removes it, that is said and
     stays there."""
     folder, page = visit.site.folder, visit.page
@@ -80,11 +80,11 @@ def test_a_conversation_grows_on_its_page(visit: Visit) -> None:
     expect(page.locator(".turn").get_by_text("And the second")).to_be_visible()
     expect(page.locator(".turn")).to_have_count(2)
     with_store(folder, lambda store: store.delete(id))
-    expect(page.get_by_text("It is not there any more. What you see")).to_be_visible()
+    expect(page.get_by_text("This conversation no longer exists. You see")).to_be_visible()
     expect(page.locator(".turn")).to_have_count(2)
 
 
-def test_the_list_grows_and_shrinks(visit: Visit) -> None:
+def test_list_updates_live_and_keeps_typed_search(visit: Visit) -> None:
     """While somebody types into its field, too."""
     folder, page = visit.site.folder, visit.page
     page.get_by_role("searchbox").press_sequentially("half a wo")
@@ -97,7 +97,7 @@ def test_the_list_grows_and_shrinks(visit: Visit) -> None:
     expect(page.get_by_role("searchbox")).to_have_value("half a word")
 
 
-def test_an_owner_is_a_link_to_all_of_theirs(visit: Visit) -> None:
+def test_owner_link_filters_list_to_that_owner(visit: Visit) -> None:
     page = visit.page
     id = say(visit.site.folder, "Of somebody else", owner="bob")
     expect(page.get_by_role("link", name="Of somebody else")).to_be_visible()
@@ -109,7 +109,7 @@ def test_an_owner_is_a_link_to_all_of_theirs(visit: Visit) -> None:
     with_store(visit.site.folder, lambda store: store.delete(id))
 
 
-def test_the_search_of_all_finds_what_is_in_the_store(visit: Visit) -> None:
+def test_global_search_includes_store_conversations(visit: Visit) -> None:
     """Beside what this machine keeps."""
     visit.go("/")
     visit.page.get_by_role("searchbox").fill("bill")
@@ -122,7 +122,7 @@ def test_the_search_of_all_finds_what_is_in_the_store(visit: Visit) -> None:
 
 
 @pytest.mark.parametrize("width", [320, 400])
-def test_no_word_of_the_header_is_broken(visit: Visit, width: int) -> None:
+def test_header_fits_narrow_screen_without_wrapping(visit: Visit, width: int) -> None:
     """Each on one line, and nothing beyond the edge of a narrow screen."""
     page = visit.page
     page.set_viewport_size({"width": width, "height": 700})
@@ -141,7 +141,7 @@ def test_no_word_of_the_header_is_broken(visit: Visit, width: int) -> None:
         assert 0 <= box["x"] <= box["x"] + box["width"] <= width
 
 
-def test_all_that_the_pages_ask_for_needs_the_cookie(site: Site) -> None:
+def test_store_pages_require_login_cookie(site: Site) -> None:
     """The streams, too."""
     for path in ("/kept", "/kept-list/events", "/kept/x", "/kept/x/events", "/kept?q=bill"):
         found = httpx.get(f"{site.address}{path}")
@@ -152,10 +152,10 @@ def test_all_that_the_pages_ask_for_needs_the_cookie(site: Site) -> None:
     ("inside", "said"),
     [
         (".workspace", r"project is a workspace, not a conversation store"),
-        ("notes", r"project is no conversation store: there are other things in it"),
+        ("notes", r"project is not a conversation store: it contains other files"),
     ],
 )
-def test_another_folder_is_no_store(tmp_path: Path, inside: str, said: str) -> None:
+def test_web_refuses_folder_that_is_not_a_store(tmp_path: Path, inside: str, said: str) -> None:
     """Instead of an empty list."""
     (tmp_path / "project" / inside).mkdir(parents=True)
     done = subprocess.run(

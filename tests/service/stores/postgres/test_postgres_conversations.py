@@ -32,7 +32,9 @@ def through(proxy: Proxy) -> str:
 
 
 @in_loop
-async def test_one_round_trip_for_each_verb(postgres_server: PostgresServer, schema: str) -> None:
+async def test_each_method_needs_one_round_trip(
+    postgres_server: PostgresServer, schema: str
+) -> None:
     """Each call sends one request, once its statement is known on the connection."""
     async with (
         Proxy(postgres_server.port) as proxy,
@@ -59,7 +61,9 @@ async def test_one_round_trip_for_each_verb(postgres_server: PostgresServer, sch
 
 
 @in_loop
-async def test_the_window_is_only_a_view(postgres_server: PostgresServer, schema: str) -> None:
+async def test_window_limits_history_but_table_keeps_all_messages(
+    postgres_server: PostgresServer, schema: str
+) -> None:
     """The table keeps all messages, in order, as JSON that people can ask for."""
     async with open_store(postgres_server.url, schema=schema, window=2) as store:
         id = await store.create(owner="ann")
@@ -75,7 +79,7 @@ async def test_the_window_is_only_a_view(postgres_server: PostgresServer, schema
 
 
 @in_loop
-async def test_ids_of_any_kind_are_known_again(
+async def test_message_ids_of_any_kind_are_stored_once(
     postgres_server: PostgresServer, schema: str
 ) -> None:
     """Also those that no text of the server could hold, or no index."""
@@ -91,7 +95,9 @@ async def test_ids_of_any_kind_are_known_again(
 
 
 @in_loop
-async def test_long_messages_are_events_too(postgres_server: PostgresServer, schema: str) -> None:
+async def test_events_deliver_messages_longer_than_a_notification(
+    postgres_server: PostgresServer, schema: str
+) -> None:
     """A notification is short: what does not fit is fetched."""
     async with open_store(postgres_server.url, schema=schema) as store, store.events() as events:
         id = await store.create()
@@ -103,7 +109,7 @@ async def test_long_messages_are_events_too(postgres_server: PostgresServer, sch
 
 
 @in_loop
-async def test_a_restart_is_survived(own_postgres: PostgresServer) -> None:
+async def test_store_and_events_recover_after_server_restart(own_postgres: PostgresServer) -> None:
     """While it is down a caller gets a clear error in time; afterwards all is there, and the
     store and those who follow it go on by themselves."""
     async with (
@@ -131,7 +137,7 @@ async def test_a_restart_is_survived(own_postgres: PostgresServer) -> None:
 
 
 @in_loop
-async def test_a_restart_within_the_time_out_is_waited_for(own_postgres: PostgresServer) -> None:
+async def test_call_waits_for_server_restart_within_timeout(own_postgres: PostgresServer) -> None:
     """A call that meets a server on its way up succeeds, and what was acknowledged before a
     crash is there."""
     async with open_store(own_postgres.url, timeout=25.0, window=1000) as store:
@@ -147,7 +153,7 @@ async def test_a_restart_within_the_time_out_is_waited_for(own_postgres: Postgre
 
 
 @in_loop
-async def test_a_server_that_stands_still(own_postgres: PostgresServer) -> None:
+async def test_call_raises_within_timeout_when_server_hangs(own_postgres: PostgresServer) -> None:
     """A caller gets a clear error within the time-out; a repeated add is stored once."""
     async with open_store(own_postgres.url, timeout=1.0) as store:
         id = await store.create()
@@ -164,7 +170,9 @@ async def test_a_server_that_stands_still(own_postgres: PostgresServer) -> None:
 
 
 @in_loop
-async def test_a_slow_and_a_quiet_network(postgres_server: PostgresServer, schema: str) -> None:
+async def test_store_survives_slow_silent_and_lossy_network(
+    postgres_server: PostgresServer, schema: str
+) -> None:
     """Slow answers are waited for; without any there is an error within the time-out; a lost
     answer duplicates nothing."""
     async with (
@@ -219,7 +227,7 @@ asyncio.run(main())
 """
 
 
-def test_processes_that_make_the_tables_at_once(
+def test_concurrent_processes_create_tables_once(
     postgres_server: PostgresServer, schema: str
 ) -> None:
     """One makes them, the others wait for it; nothing is made twice."""
@@ -233,7 +241,7 @@ def test_processes_that_make_the_tables_at_once(
 
 
 @in_loop
-async def test_tables_of_a_later_version_are_refused(
+async def test_store_refuses_tables_of_newer_version(
     postgres_server: PostgresServer, schema: str
 ) -> None:
     """They are not written to, and the error says what to do."""
@@ -258,7 +266,7 @@ asyncio.run(main())
 """
 
 
-def test_nothing_acknowledged_is_lost_by_kill_9(
+def test_acknowledged_messages_survive_kill_of_process(
     postgres_server: PostgresServer, schema: str
 ) -> None:
     """What an add returned for is in the table when the process dies at any moment."""
@@ -276,7 +284,7 @@ def test_nothing_acknowledged_is_lost_by_kill_9(
 
 
 @in_loop
-async def test_expiry_is_told_once_whoever_made_it(
+async def test_expiry_is_logged_once_across_instances(
     postgres_server: PostgresServer, schema: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Of several instances one says so, also when the one that created it is gone."""
@@ -293,7 +301,7 @@ async def test_expiry_is_told_once_whoever_made_it(
 
 
 @in_loop
-async def test_the_limit_holds_over_all_instances(
+async def test_max_conversations_holds_across_instances(
     postgres_server: PostgresServer, schema: str
 ) -> None:
     """When all have done, there are no more than the limit."""
@@ -307,7 +315,9 @@ async def test_the_limit_holds_over_all_instances(
 
 
 @in_loop
-async def test_what_will_not_get_better_is_said_at_once(postgres_server: PostgresServer) -> None:
+async def test_missing_database_fails_at_once_without_showing_password(
+    postgres_server: PostgresServer,
+) -> None:
     """A database that is not there is not asked for until the time-out, and no password shown."""
     url = postgres_server.url.replace("me@", "me:secret-word@").replace("/postgres", "/nothing")
     async with open_store(url, timeout=60.0) as store:
@@ -317,7 +327,7 @@ async def test_what_will_not_get_better_is_said_at_once(postgres_server: Postgre
 
 
 @in_loop
-async def test_what_something_else_wrote_is_named(
+async def test_corrupt_message_row_raises_error_naming_its_table(
     postgres_server: PostgresServer, schema: str
 ) -> None:
     """A row that is no message is an error with its table, never an object of its choice."""
@@ -334,19 +344,19 @@ async def test_what_something_else_wrote_is_named(
 
 
 @pytest.mark.parametrize("bad", ["", "Upper", "a b", "x; drop table y", "é", "x" * 41])
-def test_a_schema_that_is_no_plain_name_is_refused(bad: str) -> None:
+def test_store_refuses_schema_that_is_not_a_plain_name(bad: str) -> None:
     """It becomes a part of statements."""
     with pytest.raises(ValueError, match="schema"):
         PostgresConversationStore("postgresql://127.0.0.1/x", schema=bad)
 
 
-def test_a_bad_url_is_refused_at_once() -> None:
+def test_open_store_refuses_invalid_url_at_once() -> None:
     """Not at the first call."""
     with pytest.raises(ValueError, match="not a URL of PostgreSQL"):
         open_store("postgresql://127.0.0.1/x?nonsense=1")
 
 
-def test_without_the_package_the_error_says_what_to_install(
+def test_missing_psycopg_error_names_install_command(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """One sentence and a hint."""

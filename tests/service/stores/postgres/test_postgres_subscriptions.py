@@ -27,7 +27,7 @@ async def listeners(url: str) -> int:
 
 
 @in_loop
-async def test_many_followers_take_one_connection(own_postgres: PostgresServer) -> None:
+async def test_many_subscriptions_share_one_connection(own_postgres: PostgresServer) -> None:
     """More of them than the server has connections, and each hears; without any there is none."""
     url = own_postgres.url
     async with open_store(url) as store, AsyncExitStack() as stack:
@@ -52,7 +52,7 @@ async def test_many_followers_take_one_connection(own_postgres: PostgresServer) 
 
 
 @in_loop
-async def test_who_joins_hears_nothing_from_before(
+async def test_new_subscription_receives_no_earlier_events(
     postgres_server: PostgresServer, schema: str
 ) -> None:
     """Also what was notified a moment ago and is still on its way."""
@@ -75,7 +75,7 @@ async def test_who_joins_hears_nothing_from_before(
 
 
 @in_loop
-async def test_followers_go_on_after_a_restart(
+async def test_subscriptions_recover_after_server_restart(
     own_postgres: PostgresServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     """All of them, on one new connection; that something may be lost is said once."""
@@ -97,7 +97,7 @@ async def test_followers_go_on_after_a_restart(
 
 
 @in_loop
-async def test_a_network_that_goes_quiet_is_noticed(
+async def test_subscription_reports_silent_network_and_recovers(
     postgres_server: PostgresServer, schema: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Nothing is closed and nothing heard: that is said, and hearing goes on afterwards."""
@@ -123,7 +123,7 @@ async def added(store: Any, id: str) -> None:
 
 
 @in_loop
-async def test_a_store_that_is_closed_ends_its_listening(own_postgres: PostgresServer) -> None:
+async def test_closing_store_ends_its_listener_connection(own_postgres: PostgresServer) -> None:
     """Who still follows hears that it ends; opened again it hears again."""
     store = open_store(own_postgres.url)
     await store.create()

@@ -60,7 +60,7 @@ async def until_went_on(sure: list[str], more: int) -> None:
 
 
 @in_loop
-async def test_conversations_are_on_all_masters(redis_cluster: RedisCluster) -> None:
+async def test_cluster_spreads_conversations_over_all_masters(redis_cluster: RedisCluster) -> None:
     """Their keys are spread by their ids, and a client that was given does as well as a URL."""
     given = redis.asyncio.RedisCluster(port=next(iter(redis_cluster.nodes)), host="127.0.0.1")
     async with RedisConversationStore(given, prefix="spread") as store:
@@ -73,7 +73,9 @@ async def test_conversations_are_on_all_masters(redis_cluster: RedisCluster) -> 
 
 
 @in_loop
-async def test_a_master_of_a_cluster_is_killed(own_cluster: RedisCluster) -> None:
+async def test_cluster_store_keeps_messages_when_master_is_killed(
+    own_cluster: RedisCluster,
+) -> None:
     """Its replica takes over: nothing that a replica had is lost or there twice, other slots go
     on, and no store is opened anew."""
     async with RedisConversationStore(
@@ -110,7 +112,9 @@ async def away_from(cluster: RedisCluster, store: RedisConversationStore, id: st
 
 
 @in_loop
-async def test_a_master_of_a_cluster_stands_still(own_cluster: RedisCluster) -> None:
+async def test_cluster_store_and_events_recover_when_master_hangs(
+    own_cluster: RedisCluster,
+) -> None:
     """A node that accepts connections and never answers is left for its successor, and events
     are heard again."""
     async with (
@@ -138,7 +142,9 @@ async def test_a_master_of_a_cluster_stands_still(own_cluster: RedisCluster) -> 
 
 
 @in_loop
-async def test_a_cluster_without_a_replica_says_so(redis_cluster: RedisCluster) -> None:
+async def test_create_raises_replication_error_when_cluster_lacks_replicas(
+    redis_cluster: RedisCluster,
+) -> None:
     """More replicas than there are: the message is stored, and the error says how many have it."""
     async with RedisConversationStore(
         redis_cluster.url, prefix="short", timeout=2.0, wait_replicas=2
@@ -149,7 +155,7 @@ async def test_a_cluster_without_a_replica_says_so(redis_cluster: RedisCluster) 
 
 
 @in_loop
-async def test_slots_that_move_are_followed(own_cluster: RedisCluster) -> None:
+async def test_adds_continue_while_cluster_slot_moves(own_cluster: RedisCluster) -> None:
     """A slot that is handed to another master while messages are added loses none of them."""
     async with RedisConversationStore(own_cluster.url, window=10_000, ttl=None) as store:
         id, calm = await store.create(), asyncio.Event()
@@ -187,7 +193,7 @@ def hand_over(source: RedisServer, target: RedisServer, key: str) -> None:
 
 
 @in_loop
-async def test_a_master_behind_a_sentinel_is_killed(guarded: Guarded) -> None:
+async def test_sentinel_store_keeps_messages_when_master_is_killed(guarded: Guarded) -> None:
     """The sentinel names another; nothing that a replica had is lost or there twice. A sentinel
     that is not there is passed over."""
     async with open_store(
@@ -212,7 +218,7 @@ async def test_a_master_behind_a_sentinel_is_killed(guarded: Guarded) -> None:
 
 
 @in_loop
-async def test_a_server_that_is_no_cluster_is_refused_at_once(redis_server: RedisServer) -> None:
+async def test_cluster_url_of_single_server_is_refused_at_once(redis_server: RedisServer) -> None:
     """It is not tried again until the time-out."""
     url = f"redis+cluster://127.0.0.1:{redis_server.port}"
     async with open_store(url, timeout=60.0) as store:
@@ -221,7 +227,9 @@ async def test_a_server_that_is_no_cluster_is_refused_at_once(redis_server: Redi
 
 
 @in_loop
-async def test_with_tls(start_redis: Any, certified: tuple[Path, Path]) -> None:
+async def test_rediss_url_uses_tls_and_refuses_untrusted_certificate(
+    start_redis: Any, certified: tuple[Path, Path]
+) -> None:
     """`rediss://` speaks TLS, and a certificate that nobody vouches for is refused."""
     key, certificate = certified
     server: RedisServer = start_redis(
@@ -246,18 +254,18 @@ async def test_with_tls(start_redis: Any, certified: tuple[Path, Path]) -> None:
     [
         ("redis+cluster://h:1/3", "only database 0"),
         ("redis+sentinel://h:1", "name of a service"),
-        ("redis+sentinel://h:1/s/x", "is a number"),
-        ("redis+cluster://h:1,", "has no name"),
+        ("redis+sentinel://h:1/s/x", "number"),
+        ("redis+cluster://h:1,", "host in the URL is empty"),
         ("redis+nothing://h:1", "redis+cluster: or redis+sentinel:"),
     ],
 )
-def test_a_bad_url_is_one_sentence(url: str, said: str) -> None:
+def test_store_refuses_invalid_cluster_or_sentinel_url(url: str, said: str) -> None:
     """At once, not at the first call."""
     with pytest.raises(ValueError, match=said.replace("+", r"\+")):
         RedisConversationStore(url)
 
 
-def test_passwords_are_not_shown() -> None:
+def test_parsed_sentinel_url_hides_password_in_shown_address() -> None:
     """Where a fleet is can be said without them."""
     from cortext.service.stores.redis.address import parse
 

@@ -35,7 +35,7 @@ async def asked(url: str, *command: Any) -> Any:
 
 
 @in_loop
-async def test_one_round_trip_for_what_is_done_often(
+async def test_frequent_methods_need_one_round_trip(
     redis_server: RedisServer, key_prefix: str
 ) -> None:
     """add_message, get and get_history send one request each; create and delete two, and create
@@ -69,7 +69,7 @@ async def test_one_round_trip_for_what_is_done_often(
 
 
 @in_loop
-async def test_keys_of_a_conversation_share_a_slot(
+async def test_keys_of_conversation_share_a_slot_and_expire(
     redis_server: RedisServer, key_prefix: str
 ) -> None:
     """So that it runs on a cluster; and all of them expire."""
@@ -88,7 +88,7 @@ async def test_keys_of_a_conversation_share_a_slot(
 
 
 @in_loop
-async def test_scripts_are_sent_again_where_they_are_not_known(
+async def test_store_sends_scripts_again_after_server_forgets(
     redis_server: RedisServer, key_prefix: str
 ) -> None:
     """A server that forgot the scripts is told them anew."""
@@ -100,7 +100,7 @@ async def test_scripts_are_sent_again_where_they_are_not_known(
 
 
 @in_loop
-async def test_an_answer_that_is_lost_duplicates_nothing(
+async def test_lost_answer_does_not_duplicate_message_or_conversation(
     redis_server: RedisServer, key_prefix: str
 ) -> None:
     """The call is repeated on a new connection, and the server knows the message."""
@@ -121,7 +121,9 @@ async def test_an_answer_that_is_lost_duplicates_nothing(
 
 
 @in_loop
-async def test_a_slow_and_a_quiet_network(redis_server: RedisServer, key_prefix: str) -> None:
+async def test_store_waits_for_slow_network_and_recovers_from_silent_network(
+    redis_server: RedisServer, key_prefix: str
+) -> None:
     """Slow answers are waited for; without any there is an error within the time-out, and the
     store goes on when the network does."""
     async with (
@@ -142,7 +144,7 @@ async def test_a_slow_and_a_quiet_network(redis_server: RedisServer, key_prefix:
 
 
 @in_loop
-async def test_a_server_that_stands_still(start_redis: Start) -> None:
+async def test_call_raises_within_timeout_when_server_hangs(start_redis: Start) -> None:
     """A caller gets a clear error within the time-out; a repeated add is stored once."""
     server = start_redis()
     async with RedisConversationStore(server.url, timeout=1.0) as store:
@@ -161,7 +163,7 @@ async def test_a_server_that_stands_still(start_redis: Start) -> None:
 
 
 @in_loop
-async def test_a_short_standstill_is_waited_out(start_redis: Start) -> None:
+async def test_call_waits_for_paused_server_within_timeout(start_redis: Start) -> None:
     """Within the time-out nobody notices."""
     server = start_redis()
     async with RedisConversationStore(server.url, timeout=20.0) as store:
@@ -176,7 +178,7 @@ async def test_a_short_standstill_is_waited_out(start_redis: Start) -> None:
 
 
 @in_loop
-async def test_a_server_that_is_killed_and_started_again(start_redis: Start) -> None:
+async def test_acknowledged_messages_survive_server_kill_and_restart(start_redis: Start) -> None:
     """What was acknowledged is there with a durable server, and the store goes on by itself."""
     server = start_redis("--appendonly", "yes", "--appendfsync", "always")
     async with RedisConversationStore(server.url, timeout=1.0) as store:
@@ -191,7 +193,7 @@ async def test_a_server_that_is_killed_and_started_again(start_redis: Start) -> 
 
 
 @in_loop
-async def test_a_restart_within_the_time_out_is_waited_for(start_redis: Start) -> None:
+async def test_call_waits_for_server_restart_within_timeout(start_redis: Start) -> None:
     """A call that meets a server on its way up succeeds."""
     server = start_redis("--appendonly", "yes", "--appendfsync", "always")
     async with RedisConversationStore(server.url, timeout=25.0) as store:
@@ -232,7 +234,7 @@ async def test_cancelled_calls_end_and_break_nothing(
 
 
 @in_loop
-async def test_writes_wait_for_replicas(start_redis: Start) -> None:
+async def test_writes_wait_for_replicas_and_raise_when_replicas_lag(start_redis: Start) -> None:
     """With a replica an add returns when that has it; a lack of replicas is an error that says
     that the message is stored, and repeating it waits again."""
     server = start_redis("--repl-diskless-sync-delay", "0")
@@ -262,7 +264,7 @@ async def until_replicating(server: RedisServer) -> None:
 
 
 @in_loop
-async def test_the_limit_holds_over_all_instances(
+async def test_max_conversations_holds_across_instances(
     redis_server: RedisServer, key_prefix: str
 ) -> None:
     """When all have done, there are no more than the limit, in the lists and in the keys."""
@@ -280,7 +282,7 @@ async def test_the_limit_holds_over_all_instances(
 
 
 @in_loop
-async def test_a_create_that_failed_leaves_nothing(
+async def test_failed_create_leaves_no_conversation(
     redis_server: RedisServer, key_prefix: str
 ) -> None:
     """It counts for nobody's limit, and the hint does not promise that repeating is harmless."""
@@ -293,7 +295,7 @@ async def test_a_create_that_failed_leaves_nothing(
         for _ in range(4):
             with pytest.raises(ReplicationError) as caught:
                 await unlucky.create()
-        assert "taken back" in str(caught.value)
+        assert "was undone" in str(caught.value)
         assert "stores nothing twice" not in caught.value.hint
         real.append(await store.create())
         assert [entry.id for entry in await store.list()] == real[::-1]
@@ -302,7 +304,7 @@ async def test_a_create_that_failed_leaves_nothing(
 
 
 @in_loop
-async def test_a_create_without_an_answer_is_taken_back(start_redis: Start) -> None:
+async def test_create_without_answer_is_undone(start_redis: Start) -> None:
     """What reached a server that stood still is gone when that goes on."""
     server = start_redis()
     async with RedisConversationStore(server.url, timeout=1.0, ttl=None) as store:
@@ -311,13 +313,13 @@ async def test_a_create_without_an_answer_is_taken_back(start_redis: Start) -> N
         with pytest.raises(SessionStorageError, match="no answer"):
             await store.create()
         server.go_on()
-        await until(lambda: not store._undoing, "what was begun is taken back")
+        await until(lambda: not store._undo_tasks, "what was begun is taken back")
         assert [entry.id for entry in await store.list()] == [kept]
         assert len(await asked(server.url, "KEYS", "conv:{*-*-*}")) == 1
 
 
 @in_loop
-async def test_no_head_is_there_that_is_not_listed(
+async def test_concurrent_create_over_limit_leaves_no_unlisted_conversation(
     redis_server: RedisServer, key_prefix: str
 ) -> None:
     """One that gives way while it is being created is gone, in the list and in the keys."""
@@ -326,7 +328,7 @@ async def test_no_head_is_there_that_is_not_listed(
         RedisConversationStore(redis_server.url, **options) as slow,
         RedisConversationStore(redis_server.url, **options) as quick,
     ):
-        write, calls = slow._link.write, 0
+        write, calls = slow._client.write, 0
         half_way, goes_on = asyncio.Event(), asyncio.Event()
 
         async def late(script: ConversationScript, keys: Any, *arguments: Any) -> Any:
@@ -337,7 +339,7 @@ async def test_no_head_is_there_that_is_not_listed(
                 await goes_on.wait()
             return await write(script, keys, *arguments)
 
-        slow._link.write = late
+        slow._client.write = late
         creating = asyncio.ensure_future(slow.create())
         await half_way.wait()
         other = await quick.create()
@@ -349,7 +351,7 @@ async def test_no_head_is_there_that_is_not_listed(
 
 
 @in_loop
-async def test_expiry_is_told_once_whoever_made_it(
+async def test_expiry_is_logged_once_across_instances(
     redis_server: RedisServer, key_prefix: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Of several instances one says so, also when the one that created it is gone."""
@@ -368,7 +370,7 @@ async def test_expiry_is_told_once_whoever_made_it(
 
 
 @in_loop
-async def test_closing_does_not_wait_for_a_server_that_is_gone(
+async def test_aclose_returns_promptly_when_server_is_gone(
     start_redis: Start, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It waited long enough; and nothing was begun there that might be left."""
@@ -383,7 +385,7 @@ async def test_closing_does_not_wait_for_a_server_that_is_gone(
 
 
 @in_loop
-async def test_closing_does_not_wait_for_a_server_that_stands_still(
+async def test_aclose_returns_promptly_and_warns_when_server_hangs(
     start_redis: Start, caplog: pytest.LogCaptureFixture
 ) -> None:
     """What was sent may have been done, and that is said."""
@@ -395,11 +397,11 @@ async def test_closing_does_not_wait_for_a_server_that_stands_still(
         await store.create()
     async with asyncio.timeout(2.0):
         await store.aclose()
-    assert sum("may be left" in message for message in caplog.messages) == 1
+    assert sum("may remain" in message for message in caplog.messages) == 1
 
 
 @in_loop
-async def test_followers_go_on_after_a_restart(start_redis: Start) -> None:
+async def test_subscription_recovers_after_server_restart(start_redis: Start) -> None:
     """A subscription that lost its connection hears what happens afterwards."""
     server = start_redis()
     async with (
@@ -419,7 +421,7 @@ async def test_followers_go_on_after_a_restart(start_redis: Start) -> None:
 
 
 @in_loop
-async def test_following_a_server_that_stands_still(start_redis: Start) -> None:
+async def test_subscribing_raises_within_timeout_when_server_hangs(start_redis: Start) -> None:
     """Who wants to follow gets an error within the time-out, and can when the server goes on."""
     server = start_redis()
     async with RedisConversationStore(server.url, timeout=1.0) as store:
@@ -434,7 +436,7 @@ async def test_following_a_server_that_stands_still(start_redis: Start) -> None:
 
 
 @in_loop
-async def test_a_wrong_password_is_said_at_once(start_redis: Start) -> None:
+async def test_wrong_password_fails_at_once_and_is_not_shown(start_redis: Start) -> None:
     """It is not tried again until the time-out, and the password is not repeated."""
     server = start_redis("--requirepass", "right")
     url = server.url.replace("//", "//:secret-word@")
@@ -445,7 +447,7 @@ async def test_a_wrong_password_is_said_at_once(start_redis: Start) -> None:
 
 
 @in_loop
-async def test_what_something_else_wrote_is_named(
+async def test_corrupt_message_raises_error_naming_its_key(
     redis_server: RedisServer, key_prefix: str
 ) -> None:
     """A line that is no message is an error with its key, never an object of its choice."""
@@ -459,9 +461,7 @@ async def test_what_something_else_wrote_is_named(
 
 
 @in_loop
-async def test_a_client_that_was_given_stays_open(
-    redis_server: RedisServer, key_prefix: str
-) -> None:
+async def test_aclose_leaves_given_client_open(redis_server: RedisServer, key_prefix: str) -> None:
     """aclose closes only what the store opened."""
     client = redis.asyncio.Redis.from_url(redis_server.url)
     async with RedisConversationStore(client, prefix=key_prefix) as store:
@@ -471,20 +471,20 @@ async def test_a_client_that_was_given_stays_open(
 
 
 @pytest.mark.parametrize("url", ["redis", "http://127.0.0.1", "redis://127.0.0.1:x/0"])
-def test_a_bad_url_is_refused_at_once(url: str) -> None:
+def test_store_refuses_invalid_url_at_once(url: str) -> None:
     """Not at the first call."""
     with pytest.raises(ValueError):
         RedisConversationStore(url)
 
 
 @pytest.mark.parametrize("bad", ["", "a{b", "a b"])
-def test_a_prefix_that_would_break_the_keys_is_refused(bad: str) -> None:
+def test_store_refuses_prefix_that_would_break_keys(bad: str) -> None:
     """Braces decide where keys are."""
     with pytest.raises(ValueError, match="prefix"):
         RedisConversationStore("redis://127.0.0.1", prefix=bad)
 
 
-def test_without_the_package_the_error_says_what_to_install(
+def test_missing_redis_package_error_names_install_command(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """One sentence and a hint."""

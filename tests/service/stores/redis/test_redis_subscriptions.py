@@ -45,7 +45,7 @@ async def fifty_hear(store: Any, *ports: int) -> None:
 
 
 @in_loop
-async def test_many_followers_take_one_connection(start_redis: Start) -> None:
+async def test_many_subscriptions_share_one_connection(start_redis: Start) -> None:
     """Each hears its own, and nothing twice; without any there is none."""
     server = start_redis()
     async with open_store(server.url) as store:
@@ -53,14 +53,18 @@ async def test_many_followers_take_one_connection(start_redis: Start) -> None:
 
 
 @in_loop
-async def test_many_followers_of_a_cluster(redis_cluster: RedisCluster, key_prefix: str) -> None:
+async def test_cluster_subscriptions_share_one_connection(
+    redis_cluster: RedisCluster, key_prefix: str
+) -> None:
     """One connection to one of its nodes."""
     async with open_store(redis_cluster.url, prefix=key_prefix) as store:
         await fifty_hear(store, *redis_cluster.nodes)
 
 
 @in_loop
-async def test_many_followers_behind_a_sentinel(guarded: Guarded) -> None:
+async def test_sentinel_subscriptions_share_connection_and_survive_failover(
+    guarded: Guarded,
+) -> None:
     """One connection to the master; when that dies all hear what happens at the next."""
     async with open_store(guarded.url, timeout=2.0) as store:
         await fifty_hear(store, guarded.master.port)
@@ -99,7 +103,7 @@ async def until_heard(store: Any, id: str, hearing: Sequence[asyncio.Future[Any]
 
 
 @in_loop
-async def test_who_joins_hears_nothing_from_before(
+async def test_new_subscription_receives_no_earlier_events(
     redis_server: RedisServer, key_prefix: str
 ) -> None:
     """Also what was published a moment ago and is still on its way."""
@@ -124,7 +128,7 @@ async def test_who_joins_hears_nothing_from_before(
 
 
 @in_loop
-async def test_what_nobody_follows_is_not_sent(start_redis: Start) -> None:
+async def test_server_channels_close_after_last_subscription_ends(start_redis: Start) -> None:
     """The server is told when the last who follows a conversation has left."""
     server = start_redis()
     async with open_store(server.url) as store:
@@ -140,7 +144,7 @@ async def test_what_nobody_follows_is_not_sent(start_redis: Start) -> None:
 
 
 @in_loop
-async def test_a_network_that_goes_quiet_is_noticed(
+async def test_subscriptions_report_silent_network_once_and_recover(
     redis_server: RedisServer, key_prefix: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Nothing is closed and nothing heard: that is said once, and all hear again afterwards."""
@@ -162,19 +166,21 @@ async def test_a_network_that_goes_quiet_is_noticed(
 
 
 @in_loop
-async def test_a_user_who_may_not_listen_is_told(start_redis: Start) -> None:
+async def test_subscribing_without_channel_permission_fails_with_hint(start_redis: Start) -> None:
     """At once and by its name, not by silence."""
     server = start_redis()
     asked(server.port, "ACL", "SETUSER", "deaf", "on", "nopass", "~*", "+@all", "resetchannels")
     url = server.url.replace("//", "//deaf:any@")
     async with open_store(url, timeout=PATIENCE) as store:
-        with pytest.raises(SessionStorageError, match="does not let this user") as caught:
+        with pytest.raises(SessionStorageError, match="does not allow this user to do") as caught:
             await store.events().start()
         assert "PREFIX:events:" in caught.value.hint
 
 
 @in_loop
-async def test_the_node_that_is_heard_stands_still(own_cluster: RedisCluster) -> None:
+async def test_cluster_subscription_moves_to_another_node_when_node_hangs(
+    own_cluster: RedisCluster,
+) -> None:
     """Another node is heard instead, before anybody takes its place."""
     async with open_store(own_cluster.url, timeout=2.0) as store, store.events() as events:
         [port] = listeners(*own_cluster.nodes)
