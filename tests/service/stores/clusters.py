@@ -10,15 +10,18 @@ from tests.service.stores.servers import START, RedisServer, free_port
 
 _NODES = 6
 _BUS = 10_000
+_SOON, _NEVER = 1000, 600_000
+"""Milliseconds without an answer after which a server counts as dead."""
 
 
 class RedisCluster:
     """Three masters with a replica each, on loopback.
 
-    `node_timeout` is how many milliseconds a node may be silent before its replica takes over.
+    No replica takes over by itself, so a busy machine cannot cause a failover. A test that kills or
+    pauses a node calls `allow_failover`.
     """
 
-    def __init__(self, folder: Path, node_timeout: int = 1000) -> None:
+    def __init__(self, folder: Path) -> None:
         self.nodes: dict[int, RedisServer] = {}
         while len(self.nodes) < _NODES:
             port = _free_ports()
@@ -26,7 +29,7 @@ class RedisCluster:
                 continue
             self.nodes[port] = RedisServer(
                 folder / str(port),
-                "--cluster-enabled", "yes", "--cluster-node-timeout", str(node_timeout),
+                "--cluster-enabled", "yes", "--cluster-node-timeout", str(_NEVER),
                 "--cluster-require-full-coverage", "no", "--repl-diskless-sync-delay", "0",
                 # A replica may take over even if it lost its master 20 s ago: on a busy machine,
                 # elections are late.
@@ -52,6 +55,12 @@ class RedisCluster:
         for node in self.nodes.values():
             node.stop()
 
+    def allow_failover(self, *, away: RedisServer) -> None:
+        """Let a replica take over for `away`, a node that was killed or paused."""
+        for port, node in self.nodes.items():
+            if node is not away and node.process is not None:
+                assert "OK" in asked(port, "CONFIG", "SET", "cluster-node-timeout", str(_SOON))
+
     def is_whole(self) -> bool:
         """Every node that runs says that all slots are served, and each master has a replica."""
         return all(_is_well(port) for port, node in self.nodes.items() if node.process is not None)
@@ -69,7 +78,10 @@ class RedisCluster:
 
 
 class Guarded:
-    """A master and a replica with a sentinel, which makes the replica the master if it has to."""
+    """A master and a replica with a sentinel, which makes the replica the master if it has to.
+
+    The sentinel does so only after `kill_master`, so a busy machine cannot cause a failover.
+    """
 
     service = "conversations"
 
@@ -90,7 +102,7 @@ class Guarded:
         self.replica.start()
         self.sentinel.config = (
             f"sentinel monitor {self.service} 127.0.0.1 {self.master.port} 1\n"
-            f"sentinel down-after-milliseconds {self.service} 500\n"
+            f"sentinel down-after-milliseconds {self.service} {_NEVER}\n"
             f"sentinel failover-timeout {self.service} 3000\n"
         )
         self.sentinel.start()
@@ -98,6 +110,12 @@ class Guarded:
         # Once the master has an answer from it: before that it counts for no WAIT.
         wait_for(lambda: asked(self.master.port, "WAIT", "1", "100").strip() == "1", "a replica")
         return self
+
+    def kill_master(self) -> None:
+        """Kill the master. The sentinel then makes the replica the new master."""
+        self.master.kill()
+        words = ("SENTINEL", "SET", self.service, "down-after-milliseconds", str(_SOON))
+        assert "OK" in asked(self.sentinel.port, *words)
 
     def stop(self) -> None:
         for server in (self.sentinel, self.replica, self.master):

@@ -42,8 +42,8 @@ def start_redis(tmp_path: Path) -> Iterator[Callable[..., RedisServer]]:
 
 @pytest.fixture(scope="session")
 def redis_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisCluster]:
-    """One cluster for all tests that leave it as it is. No replica takes over soon."""
-    yield from _running(RedisCluster(tmp_path_factory.mktemp("cluster"), node_timeout=60_000))
+    """One cluster for all tests that leave it as it is."""
+    yield from _running(RedisCluster(tmp_path_factory.mktemp("cluster")))
 
 
 @pytest.fixture

@@ -7,6 +7,8 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 PATIENCE = 30.0
+STALL = 6.0
+"""The time-out of a store whose server hangs or dies: longer than a busy machine stands still."""
 
 
 def in_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:

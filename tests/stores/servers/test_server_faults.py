@@ -56,12 +56,12 @@ def test_store_reports_paused_server_and_recovers(
         if kind == "redis"
         else request.getfixturevalue("own_postgres")
     )
-    monkeypatch.setattr(redis_connection, "TIMEOUT", 0.5)
-    monkeypatch.setattr(postgres_timeouts, "SILENCE", 0.3)
-    monkeypatch.setattr(server_calls.until_answered, "__kwdefaults__", {"within": 0.2})
+    monkeypatch.setattr(redis_connection, "TIMEOUT", 3.0)
+    monkeypatch.setattr(postgres_timeouts, "SILENCE", 3.0)
     store = open_session_store(server.url)
     store.save(Session("s"))
     server.pause()
+    monkeypatch.setattr(server_calls.until_answered, "__kwdefaults__", {"within": 0.2})
     for verb in (lambda: store.append("s", said("x", id="x")), lambda: store.save(Session("s"))):
         with pytest.raises(SessionStorageError, match="no answer from"):
             verb()
@@ -115,7 +115,7 @@ def test_store_uses_new_master_after_sentinel_failover(guarded: Any) -> None:
     store.save(Session("s"))
     store.append("s", said("one"))
     assert asked(guarded.master.port, "WAIT", "1", "1000").strip() == "1"
-    guarded.master.kill()
+    guarded.kill_master()
     deadline = time.monotonic() + 60
     while True:
         try:

@@ -17,7 +17,7 @@ from cortext.installation import install_command
 from cortext.service.stores.postgres.postgres_conversations import PostgresConversationStore
 from tests.service.stores.conformance_base import NOBODY, say, texts
 from tests.service.stores.databases import PostgresServer
-from tests.service.stores.loops import PATIENCE, in_loop, until
+from tests.service.stores.loops import PATIENCE, STALL, in_loop, until
 from tests.service.stores.proxy import Proxy
 
 
@@ -113,7 +113,7 @@ async def test_store_and_events_recover_after_server_restart(own_postgres: Postg
     """While it is down a caller gets a clear error in time; afterwards all is there, and the
     store and those who follow it go on by themselves."""
     async with (
-        open_store(own_postgres.url, timeout=1.0, window=1000) as store,
+        open_store(own_postgres.url, timeout=STALL, window=1000) as store,
         store.events() as events,
     ):
         id = await store.create()
@@ -155,7 +155,7 @@ async def test_call_waits_for_server_restart_within_timeout(own_postgres: Postgr
 @in_loop
 async def test_call_raises_within_timeout_when_server_hangs(own_postgres: PostgresServer) -> None:
     """A caller gets a clear error within the time-out; a repeated add is stored once."""
-    async with open_store(own_postgres.url, timeout=1.0) as store:
+    async with open_store(own_postgres.url, timeout=STALL) as store:
         id = await store.create()
         message = say("once")
         own_postgres.pause()
@@ -177,7 +177,7 @@ async def test_store_survives_slow_silent_and_lossy_network(
     answer duplicates nothing."""
     async with (
         Proxy(postgres_server.port) as proxy,
-        open_store(through(proxy), schema=schema, timeout=2.0) as store,
+        open_store(through(proxy), schema=schema, timeout=STALL) as store,
     ):
         id = await store.create()
         proxy.delay = 0.3

@@ -10,7 +10,7 @@ import pytest
 from cortext import SessionStorageError, open_store
 from tests.service.stores.conformance_base import say
 from tests.service.stores.databases import PostgresServer
-from tests.service.stores.loops import PATIENCE, in_loop, until
+from tests.service.stores.loops import PATIENCE, STALL, in_loop, until
 from tests.service.stores.proxy import Proxy
 
 
@@ -79,7 +79,7 @@ async def test_subscriptions_recover_after_server_restart(
     own_postgres: PostgresServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     """All of them, on one new connection; that something may be lost is said once."""
-    async with open_store(own_postgres.url, timeout=2.0) as store, AsyncExitStack() as stack:
+    async with open_store(own_postgres.url, timeout=STALL) as store, AsyncExitStack() as stack:
         id = await store.create()
         every = [await stack.enter_async_context(store.events()) for _ in range(10)]
         own_postgres.kill()
@@ -103,7 +103,7 @@ async def test_subscription_reports_silent_network_and_recovers(
     """Nothing is closed and nothing heard: that is said, and hearing goes on afterwards."""
     async with Proxy(postgres_server.port) as proxy:
         url = f"postgresql://me@127.0.0.1:{proxy.port}/postgres?sslmode=disable&gssencmode=disable"
-        async with open_store(url, schema=schema, timeout=1.0) as store, store.events() as events:
+        async with open_store(url, schema=schema, timeout=STALL) as store, store.events() as events:
             id = await store.create()
             assert (await anext(events)).id == id
             proxy.quiet = True

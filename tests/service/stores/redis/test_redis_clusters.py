@@ -13,7 +13,7 @@ from cortext import Message, RedisConversationStore, SessionStorageError, open_s
 from cortext.service.stores.redis.redis_client import ReplicationError
 from tests.service.stores.clusters import Guarded, RedisCluster
 from tests.service.stores.conformance_base import say, texts
-from tests.service.stores.loops import PATIENCE, in_loop
+from tests.service.stores.loops import PATIENCE, STALL, in_loop
 from tests.service.stores.redis.redis_listeners import listeners
 from tests.service.stores.servers import RedisServer, free_port
 
@@ -79,7 +79,7 @@ async def test_cluster_store_keeps_messages_when_master_is_killed(
     """Its replica takes over: nothing that a replica had is lost or there twice, other slots go
     on, and no store is opened anew."""
     async with RedisConversationStore(
-        own_cluster.url, window=10_000, ttl=None, timeout=2.0, wait_replicas=1
+        own_cluster.url, window=10_000, ttl=None, timeout=STALL, wait_replicas=1
     ) as store:
         id, calm = await begun(store), asyncio.Event()
         elsewhere = await away_from(own_cluster, store, id)
@@ -88,6 +88,7 @@ async def test_cluster_store_keeps_messages_when_master_is_killed(
         await until_went_on(sure, 10)
         dead = own_cluster.master_of(f"conv:{{{id}}}")
         dead.kill()
+        own_cluster.allow_failover(away=dead)
         assert await store.get(elsewhere) is not None
         # There is no replica left behind the new master: that is said, and the message is stored.
         deadline = time.monotonic() + PATIENCE
@@ -118,7 +119,7 @@ async def test_cluster_store_and_events_recover_when_master_hangs(
     """A node that accepts connections and never answers is left for its successor, and events
     are heard again."""
     async with (
-        RedisConversationStore(own_cluster.url, window=1000, timeout=4.0) as store,
+        RedisConversationStore(own_cluster.url, window=1000, timeout=STALL) as store,
         store.events() as events,
     ):
         [port] = listeners(*own_cluster.nodes)
@@ -130,6 +131,7 @@ async def test_cluster_store_and_events_recover_when_master_hangs(
                 break
         message = say("once")
         still.pause()
+        own_cluster.allow_failover(away=still)
         deadline = time.monotonic() + 1.5 * PATIENCE
         await added(store, id, message, deadline)
         hearing = asyncio.ensure_future(anext(events))
@@ -147,7 +149,7 @@ async def test_create_raises_replication_error_when_cluster_lacks_replicas(
 ) -> None:
     """More replicas than there are: the message is stored, and the error says how many have it."""
     async with RedisConversationStore(
-        redis_cluster.url, prefix="short", timeout=2.0, wait_replicas=2
+        redis_cluster.url, prefix="short", timeout=STALL, wait_replicas=2
     ) as store:
         with pytest.raises(ReplicationError) as caught:
             await store.create()
@@ -197,13 +199,13 @@ async def test_sentinel_store_keeps_messages_when_master_is_killed(guarded: Guar
     """The sentinel names another; nothing that a replica had is lost or there twice. A sentinel
     that is not there is passed over."""
     async with open_store(
-        guarded.url, window=10_000, ttl=None, timeout=2.0, wait_replicas=1
+        guarded.url, window=10_000, ttl=None, timeout=STALL, wait_replicas=1
     ) as store:
         id = await begun(store)
         sure = [say(str(number)) for number in range(20)]
         for message in sure:
-            await store.add_message(id, message)
-        guarded.master.kill()
+            await added(store, id, message, time.monotonic() + PATIENCE)
+        guarded.kill_master()
         deadline, last = time.monotonic() + PATIENCE, say("after")
         while True:
             try:
@@ -244,7 +246,7 @@ async def test_rediss_url_uses_tls_and_refuses_untrusted_certificate(
         assert texts(await store.get_history(id)) == ["hello"]
     async with open_store(server.url) as plain:
         assert texts(await plain.get_history(id)) == ["hello"]
-    async with open_store(url, timeout=1.0) as store:
+    async with open_store(url, timeout=STALL) as store:
         with pytest.raises(SessionStorageError, match="certificate that is not trusted"):
             await store.create()
 

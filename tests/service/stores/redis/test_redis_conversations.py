@@ -19,7 +19,7 @@ from cortext.installation import install_command
 from cortext.service.stores.redis.conversation_scripts import ConversationScript
 from cortext.service.stores.redis.redis_client import ReplicationError
 from tests.service.stores.conformance_base import say, texts
-from tests.service.stores.loops import PATIENCE, in_loop, until
+from tests.service.stores.loops import PATIENCE, STALL, in_loop, until
 from tests.service.stores.proxy import Proxy
 from tests.service.stores.servers import RedisServer
 
@@ -128,7 +128,7 @@ async def test_store_waits_for_slow_network_and_recovers_from_silent_network(
     store goes on when the network does."""
     async with (
         Proxy(redis_server.port) as proxy,
-        RedisConversationStore(proxy.url, prefix=key_prefix, timeout=2.0, ttl=None) as store,
+        RedisConversationStore(proxy.url, prefix=key_prefix, timeout=STALL, ttl=None) as store,
     ):
         id = await store.create()
         proxy.delay = 0.3
@@ -147,7 +147,7 @@ async def test_store_waits_for_slow_network_and_recovers_from_silent_network(
 async def test_call_raises_within_timeout_when_server_hangs(start_redis: Start) -> None:
     """A caller gets a clear error within the time-out; a repeated add is stored once."""
     server = start_redis()
-    async with RedisConversationStore(server.url, timeout=1.0) as store:
+    async with RedisConversationStore(server.url, timeout=STALL) as store:
         id = await store.create()
         message = say("once")
         server.pause()
@@ -181,7 +181,7 @@ async def test_call_waits_for_paused_server_within_timeout(start_redis: Start) -
 async def test_acknowledged_messages_survive_server_kill_and_restart(start_redis: Start) -> None:
     """What was acknowledged is there with a durable server, and the store goes on by itself."""
     server = start_redis("--appendonly", "yes", "--appendfsync", "always")
-    async with RedisConversationStore(server.url, timeout=1.0) as store:
+    async with RedisConversationStore(server.url, timeout=STALL) as store:
         id = await store.create()
         await store.add_message(id, say("before"))
         server.kill()
@@ -307,7 +307,7 @@ async def test_failed_create_leaves_no_conversation(
 async def test_create_without_answer_is_undone(start_redis: Start) -> None:
     """What reached a server that stood still is gone when that goes on."""
     server = start_redis()
-    async with RedisConversationStore(server.url, timeout=1.0, ttl=None) as store:
+    async with RedisConversationStore(server.url, timeout=STALL, ttl=None) as store:
         kept = await store.create()
         server.pause()
         with pytest.raises(SessionStorageError, match="no answer"):
@@ -376,10 +376,10 @@ async def test_aclose_returns_promptly_when_server_is_gone(
     """It waited long enough; and nothing was begun there that might be left."""
     server = start_redis()
     server.kill()
-    store = RedisConversationStore(server.url, timeout=3.0)
+    store = RedisConversationStore(server.url, timeout=STALL)
     with pytest.raises(SessionStorageError, match="no answer"):
         await store.create()
-    async with asyncio.timeout(2.0):
+    async with asyncio.timeout(STALL - 1):
         await store.aclose()
     assert not any("may be left" in message for message in caplog.messages)
 
@@ -390,12 +390,12 @@ async def test_aclose_returns_promptly_and_warns_when_server_hangs(
 ) -> None:
     """What was sent may have been done, and that is said."""
     server = start_redis()
-    store = RedisConversationStore(server.url, timeout=3.0)
+    store = RedisConversationStore(server.url, timeout=STALL)
     await store.create()
     server.pause()
     with pytest.raises(SessionStorageError, match="no answer"):
         await store.create()
-    async with asyncio.timeout(2.0):
+    async with asyncio.timeout(STALL - 1):
         await store.aclose()
     assert sum("may remain" in message for message in caplog.messages) == 1
 
@@ -424,7 +424,7 @@ async def test_subscription_recovers_after_server_restart(start_redis: Start) ->
 async def test_subscribing_raises_within_timeout_when_server_hangs(start_redis: Start) -> None:
     """Who wants to follow gets an error within the time-out, and can when the server goes on."""
     server = start_redis()
-    async with RedisConversationStore(server.url, timeout=1.0) as store:
+    async with RedisConversationStore(server.url, timeout=STALL) as store:
         await store.create()
         server.pause()
         with pytest.raises(SessionStorageError, match="no answer from Redis"):

@@ -16,7 +16,7 @@ from cortext import (
 from cortext.service.stores.redis.redis_client import ReplicationError
 from tests.service.stores.clusters import Guarded, RedisCluster, asked
 from tests.service.stores.conformance_base import next_message, say
-from tests.service.stores.loops import PATIENCE, in_loop, until
+from tests.service.stores.loops import PATIENCE, STALL, in_loop, until
 from tests.service.stores.proxy import Proxy
 from tests.service.stores.redis.redis_listeners import listeners
 from tests.service.stores.servers import RedisServer
@@ -66,11 +66,11 @@ async def test_sentinel_subscriptions_share_connection_and_survive_failover(
     guarded: Guarded,
 ) -> None:
     """One connection to the master; when that dies all hear what happens at the next."""
-    async with open_store(guarded.url, timeout=2.0) as store:
+    async with open_store(guarded.url, timeout=STALL) as store:
         await fifty_hear(store, guarded.master.port)
         id = await create_on_replica(guarded.url)
         async with store.events(id) as one, store.events() as every:
-            guarded.master.kill()
+            guarded.kill_master()
             hearing = [asyncio.ensure_future(anext(events)) for events in (one, every)]
             await until_heard(store, id, hearing)
 
@@ -150,7 +150,7 @@ async def test_subscriptions_report_silent_network_once_and_recover(
     """Nothing is closed and nothing heard: that is said once, and all hear again afterwards."""
     async with (
         Proxy(redis_server.port) as proxy,
-        RedisConversationStore(proxy.url, prefix=key_prefix, timeout=1.0) as store,
+        RedisConversationStore(proxy.url, prefix=key_prefix, timeout=STALL) as store,
         AsyncExitStack() as stack,
     ):
         id = await store.create()
@@ -182,7 +182,7 @@ async def test_cluster_subscription_moves_to_another_node_when_node_hangs(
     own_cluster: RedisCluster,
 ) -> None:
     """Another node is heard instead, before anybody takes its place."""
-    async with open_store(own_cluster.url, timeout=2.0) as store, store.events() as events:
+    async with open_store(own_cluster.url, timeout=STALL) as store, store.events() as events:
         [port] = listeners(*own_cluster.nodes)
         still = own_cluster.nodes[port]
         while True:
