@@ -63,7 +63,7 @@ __all__ = [
 ]  # fmt: skip
 
 T = TypeVar("T")
-_VERSION = 8
+_VERSION = 9
 _MERGE = {"automerge": 4, "crisismerge": 16}
 _NO_MERGE = {"automerge": 0, "crisismerge": 1999}
 _STALE, _STALE_SIZE = 100_000, 64 << 20
@@ -186,12 +186,12 @@ class FulltextIndex:
                 db.execute("INSERT OR REPLACE INTO facts VALUES ('bulk', 1)")
             db.execute("DELETE FROM facts WHERE name = 'mark'")
             first = next_id = fact(db, "next") or 1
-            texts: list[str] = []
+            added: list[TextEntry] = []
             for identity, state, new, keep in work:
                 source = put_source(db, identity, state, keep=keep)
                 next_id = put_runs(db, source, new, next_id)
-                texts += [entry.text for entry in new if entry.text]
-            put_texts(db, first, texts)
+                added += [entry for entry in new if entry.text]
+            put_texts(db, first, added)
             db.execute("INSERT OR REPLACE INTO facts VALUES ('next', ?)", (next_id,))
             return next_id - first
 

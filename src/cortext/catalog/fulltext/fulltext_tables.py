@@ -17,7 +17,8 @@ from cortext.formats.text_search.text_folding import split_identifiers
 
 # `hashsize` is the number of bytes of words that SQLite buffers before it writes them.
 # The table `words` has words as they are written, with positions: for exact words and phrases.
-# The table `stems` has the stems of words and of the parts of identifiers: for the ranking.
+# The table `stems` has the stems of words and of the parts of identifiers: for the ranking. It
+# leaves out tool output, which would drown what people and agents say.
 SCHEMA = """
 CREATE VIRTUAL TABLE words USING fts5(text, content='', columnsize=0, detail=full,
     tokenize="unicode61 remove_diacritics 2 categories 'L* M* N* Co'");
@@ -40,6 +41,8 @@ SET latest = max(latest, excluded.latest), earliest = min(earliest, excluded.ear
 """
 _INSERT_WORDS = "INSERT INTO words (rowid, text) SELECT ?1 + key, value FROM json_each(?2)"
 _INSERT_STEMS = "INSERT INTO stems (rowid, text) SELECT ?1 + key, value FROM json_each(?2)"
+_OUTPUT = "tool"
+"""The role of tool output."""
 ROLES = ("title", "document", "system", "user", "assistant", "tool", "agents")
 _ROLE_NUMBERS = {role: number for number, role in enumerate(ROLES)}
 TITLE, MARKDOWN, SIDE = 0, -1, -2
@@ -188,7 +191,7 @@ def put_runs(db: sqlite3.Connection, source: int, new: Sequence[TextEntry], firs
         if entry.number <= TITLE and (length := _drop_text(db, source, entry.number)):
             add(db, REPLACED, length)
             db.execute("UPDATE sources SET size = size - ? WHERE id = ?", (length, source))
-    size = sum(len(entry.text) for entry in new)
+    size = sum(len(entry.text) for entry in new if entry.role != _OUTPUT)
     db.execute("UPDATE sources SET size = size + ? WHERE id = ?", (size, source))
     for run in _split_into_runs([entry for entry in new if entry.text]):
         begin, times = run[0].at, [entry.time for entry in run]
@@ -217,7 +220,7 @@ def _drop_text(db: sqlite3.Connection, source: int, number: int) -> int:
     return unpacked(row[0], 0)[3]
 
 
-def put_texts(db: sqlite3.Connection, first: int, texts: Sequence[str]) -> None:
+def put_texts(db: sqlite3.Connection, first: int, new: Sequence[TextEntry]) -> None:
     """Add the words of texts to the index. The texts get consecutive numbers from `first`.
 
     One INSERT statement adds many texts. SQLite writes the words of each statement separately and
@@ -227,14 +230,18 @@ def put_texts(db: sqlite3.Connection, first: int, texts: Sequence[str]) -> None:
     from msgspec.json import encode
 
     start = size = 0
-    add(db, SIZE, sum(map(len, texts)))
-    for end, text in enumerate(texts, 1):
-        size += len(text)
-        if end == len(texts) or size > _BATCH_CHARACTERS:
+    add(db, SIZE, sum(len(entry.text) for entry in new))
+    for end, entry in enumerate(new, 1):
+        size += len(entry.text)
+        if end == len(new) or size > _BATCH_CHARACTERS:
+            batch = new[start:end]
             # SQLite would end a text at a NUL.
-            batch = [text.replace("\0", " ") for text in texts[start:end]]
-            db.execute(_INSERT_WORDS, (first + start, encode(batch).decode()))
-            parts = [split_identifiers(text) for text in batch]
+            texts = [entry.text.replace("\0", " ") for entry in batch]
+            db.execute(_INSERT_WORDS, (first + start, encode(texts).decode()))
+            parts = [
+                "" if entry.role == _OUTPUT else split_identifiers(text)
+                for entry, text in zip(batch, texts, strict=True)
+            ]
             db.execute(_INSERT_STEMS, (first + start, encode(parts).decode()))
             start, size = end, 0
 

@@ -20,11 +20,8 @@ import msgspec
 
 from cortext.catalog.fulltext.fulltext_tables import (
     AS_IS,
-    REPLACED,
-    SIZE,
     Identity,
     TextMatch,
-    fact,
     unpacked,
 )
 
@@ -43,8 +40,8 @@ _SATURATION, _LENGTH_EFFECT = 1.6, 0.6
 """The parameters k1 and b of BM25 for a whole conversation."""
 _TEXT_SATURATION, _TEXT_LENGTH_EFFECT = 0.6, 0.5
 """The parameters k1 and b of BM25 for a single text."""
-_PREFIX_WEIGHT = 0.2
-"""The weight of a text that only has a longer word, such as "authentication" for "auth"."""
+_PREFIX_WEIGHT = 0.1
+"""The weight of tool output, and of a text that has only a longer word ("authorize" for "auth")."""
 _SHORTEST_PREFIX = 3
 _ROLE_WEIGHTS = {"title": 2.0, "user": 1.5, "agents": 0.5, "tool": 0.7}
 """The weight of a word by the role of its text; 1.0 for other roles."""
@@ -137,7 +134,7 @@ class _Ranking:
         count = self._db.execute("SELECT count(*) FROM sources").fetchone()[0]
         having = [_with_whole_word(found) for found in by_word]
         rarities = [math.log(1 + (count - len(n) + 0.5) / (len(n) + 0.5)) for n in having]
-        mean = max(fact(self._db, SIZE) - fact(self._db, REPLACED), 1) / max(count, 1)
+        mean = self._db.execute("SELECT avg(size) FROM sources").fetchone()[0] or 1.0
         scores: dict[int, float] = {}
         for found, rarity in zip(by_word, rarities, strict=True):
             for source, texts in found.items():
@@ -187,9 +184,10 @@ class _Ranking:
         """Return the numbers of the texts that contain a word, each with the weight of the match.
 
         A text with the word itself, in any form, has the weight 1. A text with only a longer word
-        weighs less, unless the word ends with `*`. An identifier such as `shadowBranch` is also
-        found as one word. A word of a script without spaces, such as Chinese, is a phrase of its
-        characters.
+        weighs less, unless the word ends with `*`. Tool output weighs less too, unless the word is
+        only there: a conversation is about what people and agents say in it. An identifier such as
+        `shadowBranch` is also found as one word. A word of a script without spaces, such as
+        Chinese, is a phrase of its characters.
         """
         quoted = f'"{word.removesuffix("*")}"'
         if word.endswith("*"):
