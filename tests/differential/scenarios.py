@@ -84,7 +84,7 @@ SCENARIOS: dict[str, list[Step]] = {
     ],
     "search": [
         run("sync", "--quiet"),
-        read("search", "nothing-has-this-word"),
+        read("search", "zyzzyvaphobia"),
     ],
     "life of a conversation": [
         *BEGIN,

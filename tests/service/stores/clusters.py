@@ -137,6 +137,23 @@ def _is_well(port: int) -> bool:
     )
 
 
+def wait_replicated(port: int) -> None:
+    """Wait until every replica of a master has what was written to the master so far."""
+
+    def fields() -> dict[str, str]:
+        lines = asked(port, "INFO", "replication").split()
+        return dict(line.split(":", 1) for line in lines if ":" in line)
+
+    written = int(fields()["master_repl_offset"])
+
+    def have_it() -> bool:
+        replicas = [text for name, text in fields().items() if name[:5] == "slave" and "=" in text]
+        offsets = [int(text.partition("offset=")[2].partition(",")[0]) for text in replicas]
+        return bool(offsets) and min(offsets) >= written
+
+    wait_for(have_it, "a replica with all data")
+
+
 def wait_for(holds: Callable[[], bool], what: str) -> None:
     deadline = time.monotonic() + START
     while not holds():

@@ -28,7 +28,7 @@ from cortext.stores.servers import redis_store as ours
 from cortext.stores.servers.postgres_store import PostgresStore
 from cortext.stores.servers.server_base import ServedStore
 from cortext.stores.store_registry import SERVERS, open_session_store
-from tests.service.stores.clusters import asked
+from tests.service.stores.clusters import asked, wait_replicated
 from tests.service.stores.conftest import certified as certified
 from tests.service.stores.conftest import guarded as guarded
 from tests.service.stores.conftest import own_postgres as own_postgres
@@ -114,7 +114,7 @@ def test_store_uses_new_master_after_sentinel_failover(guarded: Any) -> None:
     store = open_session_store(f"{guarded.url}/mine")
     store.save(Session("s"))
     store.append("s", said("one"))
-    assert asked(guarded.master.port, "WAIT", "1", "1000").strip() == "1"
+    wait_replicated(guarded.master.port)
     guarded.kill_master()
     deadline = time.monotonic() + 60
     while True:

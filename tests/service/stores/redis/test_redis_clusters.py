@@ -11,7 +11,7 @@ import redis.asyncio
 
 from cortext import Message, RedisConversationStore, SessionStorageError, open_store
 from cortext.service.stores.redis.redis_client import ReplicationError
-from tests.service.stores.clusters import Guarded, RedisCluster
+from tests.service.stores.clusters import Guarded, RedisCluster, wait_replicated
 from tests.service.stores.conformance_base import say, texts
 from tests.service.stores.loops import PATIENCE, STALL, in_loop
 from tests.service.stores.redis.redis_listeners import listeners
@@ -130,6 +130,7 @@ async def test_cluster_store_and_events_recover_when_master_hangs(
             if own_cluster.master_of(f"conv:{{{id}}}") is still:
                 break
         message = say("once")
+        await asyncio.to_thread(wait_replicated, still.port)
         still.pause()
         own_cluster.allow_failover(away=still)
         deadline = time.monotonic() + 1.5 * PATIENCE
