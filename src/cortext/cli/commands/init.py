@@ -9,9 +9,9 @@ from collections.abc import Sequence
 import click
 
 from cortext import paths
-from cortext.cli.commands.setup import complete_tools, parse_tool_names
 from cortext.cli.select_conversation import can_ask
 from cortext.cli.terminal_text import clean, one_line
+from cortext.cli.tool_names_option import complete_tools, parse_tool_names
 from cortext.errors import CortextError
 from cortext.features.setup.tool_setup import find_connectable_tools
 from cortext.workspace.init_workspace import InitResult, initialize

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import click
 
 from cortext.cli.confirm import agree, yes_option
 from cortext.cli.terminal_text import clean
+from cortext.cli.tool_names_option import complete_tools, parse_tool_names
 from cortext.cli.views.list_view import short
 from cortext.errors import CortextError
 from cortext.features.setup.tool_setup import (
@@ -21,47 +21,9 @@ from cortext.features.setup.tool_setup import (
 )
 from cortext.model.secrets.detector import mask_text
 from cortext.model.secrets.settings_text import mask_settings
-from cortext.tools.registry import find_tool, is_tool, tool_names
+from cortext.tools.registry import find_tool
 from cortext.tools.registry import tools as tools_there
 from cortext.workspace.init_workspace import difference
-
-if TYPE_CHECKING:
-    from click.shell_completion import CompletionItem
-
-
-def parse_tool_names(
-    ctx: click.Context, param: click.Parameter, value: str | None
-) -> tuple[str, ...] | None:
-    """Split a comma-separated list of AI tools into their names.
-
-    Return None if the option is not given; setup then uses the tools that are installed. Raises
-    BadParameter for an unknown tool.
-    """
-    if value is None:
-        return None
-    names = tuple(name.strip() for name in value.split(",") if name.strip())
-    unknown = [name for name in names if not is_tool(name)]
-    if unknown or not names:
-        wrong = f"unknown tool {unknown[0]!r}" if unknown else "no tool is named"
-        raise click.BadParameter(f"{wrong}; the tools are {', '.join(tool_names())}")
-    return names
-
-
-def complete_tools(
-    ctx: click.Context, param: click.Parameter, incomplete: str
-) -> list[CompletionItem]:
-    """Complete the last name in a comma-separated list of AI tools, for shell completion.
-
-    Each result is the whole list with a completed last name. Tools that are already in the list are
-    not offered again.
-    """
-    from click.shell_completion import CompletionItem
-
-    given, comma, prefix = incomplete.rpartition(",")
-    candidates = [
-        tool for tool in tool_names() if tool not in given.split(",") and tool.startswith(prefix)
-    ]
-    return [CompletionItem(f"{given}{comma}{tool}") for tool in candidates]
 
 
 @click.command("setup")

@@ -8,9 +8,9 @@ import time
 
 import click
 
-from cortext.cli.commands.setup import complete_tools
 from cortext.cli.common_options import json_option, print_json
 from cortext.cli.terminal_text import clean
+from cortext.cli.tool_names_option import complete_tools
 from cortext.cli.views.bar_chart import bar, can_draw, counted, size
 from cortext.cli.warnings import missed
 from cortext.errors import SessionLockedError

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import click
 
-from cortext.cli.commands.setup import complete_tools, count, parse_tool_names, show
+from cortext.cli.commands.setup import count, show
 from cortext.cli.confirm import agree, yes_option
+from cortext.cli.tool_names_option import complete_tools, parse_tool_names
 from cortext.features.setup.tool_setup import carry_out, plan_uninstall
 from cortext.tools.registry import tool_names
 
