@@ -85,7 +85,7 @@ def show_resumable(
     If the list is empty, print the reason. `wanted` filters the list, `everywhere` includes all
     workspaces, and `limit` is the maximum number of entries.
     """
-    rows = list_here(everywhere=everywhere, wanted=wanted, limit=limit)
+    rows = list_here(everywhere=everywhere, wanted=wanted, limit=limit, with_counts=False)
     if rows:
         show(entries(rows, everywhere=everywhere))
     else:
@@ -168,11 +168,14 @@ def _list_everywhere(wanted: ListFilter) -> Sequence[ConversationRow]:
         return conversations.list(wanted).rows
 
 
-def list_here(*, everywhere: bool, wanted: ListFilter, limit: int | None) -> list[ConversationRow]:
+def list_here(
+    *, everywhere: bool, wanted: ListFilter, limit: int | None, with_counts: bool = True
+) -> list[ConversationRow]:
     """Return the conversations for a list, and print warnings and notes about them.
 
     `wanted` filters them, and `everywhere` includes all workspaces. `limit` is the maximum number.
-    If it is None, the limit is the setting `list.limit`; without a terminal there is no limit.
+    If it is None, the limit is the setting `list.limit`; without a terminal there is no limit. With
+    `with_counts`, also fill in the numbers of messages and tokens of tool sessions.
     """
     with ConversationList(paths.workspace_root(), everywhere=everywhere) as conversations:
         if limit is None and sys.stdout.isatty():
@@ -183,7 +186,7 @@ def list_here(*, everywhere: bool, wanted: ListFilter, limit: int | None) -> lis
         progress_bar.clear()
         _print_notes(conversations, listing)
         rows = listing.rows if limit is None else listing.rows[:limit]
-        if wanted.order not in COUNT_ORDERS:
+        if with_counts and wanted.order not in COUNT_ORDERS:
             rows = conversations.add_counts(rows)
         if sys.stdout.isatty():
             conversations.remember_shown(rows)
