@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import math
 import sqlite3
-from bisect import bisect_right
+from bisect import bisect_left
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
@@ -32,6 +33,9 @@ Only very common words are in more texts. They hardly change the order.
 """
 _MOST_COMPARED = 60
 """The number of conversations whose best text is searched, those with the best first score."""
+_MOST_TEXTS_COMPARED = 50
+"""The number of texts of each of these conversations that are compared to find its best one: those
+with the most words of the query, and among them the last ones."""
 _LAST_TEXTS = 4
 """The number of texts of each further conversation."""
 _LOOKUPS = 400
@@ -199,7 +203,7 @@ class _Ranking:
             found = dict.fromkeys(self._ids("words", quoted), 1.0)
         # The stem of a word may be much shorter than the word, so longer words are not searched
         # among the stems.
-        if len(word) >= _SHORTEST_PREFIX and word.isalpha():
+        if len(word) >= _SHORTEST_PREFIX and word.isalpha() and len(found) < MOST_TEXTS:
             for id in self._ids("words", f"{quoted}*"):
                 found.setdefault(id, _PREFIX_WEIGHT)
         return found
@@ -212,21 +216,20 @@ class _Ranking:
             rows = [row for id in ids for row in self._db.execute(query, (id,))]
         else:
             rows = self._db.execute(columns).fetchall()
-        runs = [_Run(*row) for row in sorted({*rows})]
-        firsts = [run.first for run in runs]
-        for id in ids:
-            at = bisect_right(firsts, id) - 1
-            if at >= 0 and id < firsts[at] + runs[at].count:
-                self._runs[id] = runs[at]
+        ordered = sorted(ids)
+        for row in {*rows}:
+            run = _Run(*row)
+            start = bisect_left(ordered, run.first)
+            end = bisect_left(ordered, run.first + run.count, start)
+            self._runs.update(dict.fromkeys(ordered[start:end], run))
 
     def _by_conversation(self, weights: dict[int, float]) -> dict[int, dict[int, float]]:
         """Return the texts of each conversation with their weights, by the id of the source."""
-        found: dict[int, dict[int, float]] = {}
+        found: defaultdict[int, dict[int, float]] = defaultdict(dict)
         runs = self._runs
         for id, weight in weights.items():
-            run = runs.get(id)
-            if run is not None:
-                found.setdefault(run.source, {})[id] = weight
+            if id in runs:
+                found[runs[id].source][id] = weight
         return found
 
     def _load_conversations(self, sources: Iterable[int]) -> None:
@@ -272,9 +275,7 @@ class _Ranking:
         rarities: Sequence[float],
     ) -> list[RankedConversation]:
         """Add the score of the best text to the best conversations, and sort them again."""
-        texts = {
-            source: {id for found in by_word for id in found.get(source, ())} for source in compared
-        }
+        texts = {source: self._texts_to_compare(source, by_word) for source in compared}
         located = self._locate([id for source in compared for id in texts[source]])
         mean = sum(length for _, length in located.values()) / max(len(located), 1) or 1.0
         ranked: list[RankedConversation] = []
@@ -298,6 +299,16 @@ class _Ranking:
             )
         ranked.sort(key=lambda each: each.score, reverse=True)
         return ranked
+
+    def _texts_to_compare(
+        self, source: int, by_word: Sequence[dict[int, dict[int, float]]]
+    ) -> list[int]:
+        """Return the matching texts of a conversation that may be its best one."""
+        counts = Counter(id for found in by_word for id in found.get(source, ()))
+        if len(counts) <= _MOST_TEXTS_COMPARED:
+            return [*counts]
+        best = sorted(counts, key=lambda id: (id in self._required, counts[id], id), reverse=True)
+        return best[:_MOST_TEXTS_COMPARED]
 
     def _text_score(
         self,
