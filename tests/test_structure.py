@@ -47,6 +47,7 @@ _REPL = "loads the REPL, which lists and other tools do not need"
 _READER = "a list in which nothing changed reads no session; the modules take 2 bare starts"
 _STORE_URL = "only a URL of a store needs urllib, which takes a sixth of a bare start"
 _PATTERNS = "rarely needed; compiling its patterns takes half a bare start"
+_NO_SESSION = "a conversation without a tool session has nothing to capture; 2 bare starts"
 _CAPTURE = "few lists capture or pause a conversation; the modules take 4 bare starts"
 LAZY_IMPORTS = {
     ("adapters/llm/plugin.py", "cortext.adapters.llm.llm_commands"):
@@ -76,6 +77,9 @@ LAZY_IMPORTS = {
     ("cli/select_conversation.py", "cortext.features.search.name_or_text_lookup"):
         "only a query that names nothing searches the text",
     ("cli/select_conversation.py", "cortext.features.capture.current_conversation"): _CAPTURE,
+    ("features/capture/capture_before_reading.py", "cortext.features.capture.bindings"):
+        _NO_SESSION,
+    ("features/capture/capture_before_reading.py", "cortext.features.capture.capture"): _NO_SESSION,
     ("features/capture/reconcile.py", "cortext.model.secrets.detector"): _PATTERNS,
     ("tools/mcp_server_names.py", "cortext.formats.toml_edit"):
         "only one tool has TOML; loads tomllib",
@@ -88,7 +92,7 @@ LAZY_IMPORTS = {
     ("features/resume/agent_briefing.py", "cortext.model.extractive_summary"): _PATTERNS,
     ("features/search/index_refresh.py", "cortext.features.search.index_entries"):
         "only new texts are read; readers and redaction take 2 bare starts",
-    ("features/listing/conversation_list.py", "cortext.features.capture.capture_before_listing"):
+    ("features/listing/conversation_list.py", "cortext.features.capture.capture_before_reading"):
         _CAPTURE,
     ("features/listing/conversation_list.py", "cortext.features.manage.auto_pause"): _CAPTURE,
     ("features/listing/message_counts.py", "cortext.features.listing.session_of_row"): _READER,

@@ -17,7 +17,7 @@ from cortext.cli.terminal_text import can_ask, clean, say
 from cortext.cli.views.list_view import say_nothing_to_resume, say_paused, update_in_background
 from cortext.config import Config
 from cortext.errors import CortextError
-from cortext.features.capture.capture import capture_pending
+from cortext.features.capture.capture_before_reading import capture_pending
 from cortext.features.listing.conversation_list import ConversationList
 from cortext.features.resume.agent_briefing import (
     WAS_COMPLETE,

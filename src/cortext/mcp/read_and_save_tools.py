@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from cortext.catalog.row import AUR, ConversationRow
 from cortext.errors import CortextError
-from cortext.features.capture.capture import capture_pending
+from cortext.features.capture.capture_before_reading import capture_pending
 from cortext.features.manage.adopt import as_conversation
 from cortext.features.manage.stop import stop
 from cortext.formats.framed_history import Left, Past, escape, render_history, render_record

@@ -7,7 +7,6 @@ tool explains how its command files prevent that.
 
 from __future__ import annotations
 
-import json
 import os
 
 import msgspec
@@ -94,4 +93,6 @@ def has_workspace_command(root: str, name: str) -> bool:
 
 def quoted(text: str) -> str:
     """Return a text as one line in double quotes that is valid JSON, YAML and TOML."""
+    import json  # only setup writes command files; lists load this module too
+
     return json.dumps(clean(text, lines=False), ensure_ascii=False)

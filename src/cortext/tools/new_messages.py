@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from hashlib import blake2b
 from typing import Protocol, runtime_checkable
 
 import msgspec
@@ -193,5 +192,7 @@ def since(path: str, mark: FilePosition) -> NewLines | None:
 
 
 def _digest(fd: int, size: int) -> str:
+    from hashlib import blake2b  # loads OpenSSL, which a reader of whole transcripts does not need
+
     data = read_range(fd, max(size - _END, 0), size)
     return blake2b(data, digest_size=16).hexdigest()

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from cortext.catalog.row import ConversationRow
 from cortext.errors import SessionNotFoundError
-from cortext.features.capture.capture import capture_pending
+from cortext.features.capture.capture_before_reading import capture_pending
 from cortext.features.listing.session_of_row import read_all
 from cortext.features.watch.follow_conversation import ConversationTail
 from cortext.features.watch.followed_sources import (

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
-import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
@@ -116,6 +114,8 @@ def _command_files(root: str, tools: Iterable[str]) -> Iterator[tuple[str, bytes
 
 
 def _digest(data: bytes) -> str:
+    import hashlib  # loads OpenSSL, which other uses of a workspace do not need
+
     return hashlib.sha256(data).hexdigest()
 
 
@@ -146,6 +146,8 @@ def difference(old: bytes, new: bytes, before: str, after: str) -> str:
 
     `before` and `after` are the names of the two versions in the header.
     """
+    import difflib
+
     old_lines, new_lines = (d.decode("utf-8", "replace").splitlines() for d in (old, new))
     return "".join(
         f"{line}\n"

@@ -7,7 +7,6 @@ import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from string import ascii_lowercase
-from urllib.parse import quote
 
 from cortext import paths
 
@@ -47,6 +46,8 @@ def unknown(
 
 
 def _open() -> sqlite3.Connection:
+    from urllib.parse import quote  # takes a sixth of a bare start, and few searches need it
+
     db = sqlite3.connect(f"file:{quote(os.fsencode(paths.words()))}?mode=ro", uri=True)
     db.execute("CREATE VIRTUAL TABLE temp.vocabulary USING fts5vocab(main, words, row)")
     return db

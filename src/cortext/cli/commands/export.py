@@ -16,7 +16,7 @@ from cortext.cli.select_conversation import choose
 from cortext.cli.store_option import check_store
 from cortext.cli.terminal_text import can_ask, clean
 from cortext.errors import SessionNotFoundError
-from cortext.features.capture.capture import capture_pending
+from cortext.features.capture.capture_before_reading import capture_pending
 from cortext.features.listing.session_of_row import read_all
 from cortext.features.listing.store_sessions import show_session
 from cortext.features.transfer.export import FORMATS, format_for, target_file, write_export

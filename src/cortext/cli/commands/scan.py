@@ -21,7 +21,7 @@ from cortext.cli.views.bar_chart import counted
 from cortext.cli.views.list_view import say_missing
 from cortext.cli.warnings import missed
 from cortext.errors import SessionNotFoundError
-from cortext.features.capture.capture import capture_pending
+from cortext.features.capture.capture_before_reading import capture_pending
 from cortext.features.listing.conversation_list import ConversationList, ListFilter
 from cortext.features.manage.trash import find_entry
 from cortext.features.secrets.redact_archive import is_archive_redacted

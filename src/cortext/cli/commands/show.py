@@ -38,7 +38,7 @@ from cortext.cli.views.session_blocks import (
 )
 from cortext.durability.read_files import read_file
 from cortext.errors import InvalidIdError, SessionNotFoundError
-from cortext.features.capture.capture import capture_pending
+from cortext.features.capture.capture_before_reading import capture_pending
 from cortext.features.listing.conversation_list import ConversationList
 from cortext.features.listing.session_of_row import read_all
 from cortext.features.listing.store_sessions import default_store, show_session

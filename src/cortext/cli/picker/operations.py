@@ -10,7 +10,7 @@ from cortext.cli.standalone_refusals import cannot_delete_error, cannot_stop_err
 from cortext.durability.trash_folder import TrashEntry
 from cortext.errors import CortextError
 from cortext.features.archive.archive_sync import forget
-from cortext.features.capture.capture import capture_pending
+from cortext.features.capture.capture_before_reading import capture_pending
 from cortext.features.listing.session_of_row import read
 from cortext.features.manage import edit_conversation
 from cortext.features.manage import stop as stopping

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
 import sys
 from collections.abc import Iterable
 from itertools import chain
@@ -20,12 +19,15 @@ def can_page() -> bool:
     """
     if not (sys.stdout.isatty() and os.environ.get("TERM") not in (None, "", "dumb")):
         return False
+    import shutil
 
     return os.path.isabs(shutil.which(_pager()) or "")
 
 
 def is_long(lines: int) -> bool:
     """Return whether this many lines are too many for a screen that also shows a prompt."""
+    import shutil
+
     return lines >= shutil.get_terminal_size().lines
 
 

@@ -19,7 +19,6 @@ from typing import NamedTuple
 from msgspec import structs
 from msgspec.structs import replace
 
-from cortext.catalog.row import ConversationRow
 from cortext.durability.file_lock import FileLock
 from cortext.durability.read_files import read_file
 from cortext.durability.replace_file import side_dir, storage_errors
@@ -29,7 +28,6 @@ from cortext.features.capture.bindings import (
     bound_messages,
     find_start,
     is_sound,
-    row_of,
 )
 from cortext.features.capture.capture_permission import may_capture
 from cortext.features.capture.capture_progress_and_ledger import (
@@ -101,22 +99,6 @@ def capture(root: str, place: ConversationPath, *, whole: bool = False) -> Captu
     lock = FileLock(f"{locks}/{place.day}~{place.name}.capture.lock", guards=place.folder)
     with storage_errors("write", place.session), lock:
         return _Capture(ConversationRef(root, place), whole=whole).run()
-
-
-def capture_pending(row: ConversationRow) -> ConversationRow:
-    """Capture new messages before a conversation is shown, and return its new row.
-
-    A failure is only logged, because the stored messages can still be shown.
-    """
-    if row.tool or not row.status:
-        return row
-    try:
-        if not capture(row.workspace, row.place).new:
-            return row
-        return structs.replace(row_of(ConversationRef(row.workspace, row.place)), key=row.key)
-    except (OSError, CortextError) as error:
-        _log.info("could not capture new messages of %s: %s", row.key, error)
-        return row
 
 
 class _Capture:

@@ -194,7 +194,7 @@ class ConversationList:
         if wanted.allows_tool_conversations:
             sessions = self._unbound_sessions([*rows, *standalone], everywhere, patience)
             if capture and self._grown_sessions:
-                from cortext.features.capture.capture_before_listing import capture_grown
+                from cortext.features.capture.capture_before_reading import capture_grown
 
                 rows = capture_grown(self._catalog, rows, self._grown_sessions, patience)
         rows = self._with_status(rows)

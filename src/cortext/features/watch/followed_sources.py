@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from cortext.catalog.row import ConversationRow
 from cortext.errors import SessionCorruptedError, SessionNotFoundError
 from cortext.features.capture.bindings import ConversationRef, row_of
-from cortext.features.capture.capture import capture_pending
+from cortext.features.capture.capture_before_reading import capture_pending
 from cortext.features.capture.transcripts import find_transcript
 from cortext.features.listing.session_of_row import read_all
 from cortext.features.listing.store_sessions import complete_id, folder_of, open_existing
