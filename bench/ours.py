@@ -17,7 +17,7 @@ from cortext import (
     SessionStorage,
     open_session_store,
 )
-from cortext.durability.last_lines import CHUNK
+from cortext.durability.read_files import CHUNK
 from cortext.formats import document
 from cortext.formats.document import EncodedRecords
 

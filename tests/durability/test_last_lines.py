@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cortext.durability import last_lines, read_files
+from cortext.durability import read_files
 
 
 def lines_file(tmp_path: Path, data: bytes) -> str:
@@ -33,17 +33,17 @@ def test_read_last_lines_returns_lines_and_whether_complete(
     tmp_path: Path, data: bytes, count: int, expected: tuple[bytes, bool]
 ) -> None:
     """The last lines, and whether they are all."""
-    assert last_lines.read_last_lines(lines_file(tmp_path, data), count) == expected
+    assert read_files.read_last_lines(lines_file(tmp_path, data), count) == expected
 
 
-@pytest.mark.parametrize("size", [last_lines.CHUNK + step for step in (-2, -1, 0, 1, 2)])
+@pytest.mark.parametrize("size", [read_files.CHUNK + step for step in (-2, -1, 0, 1, 2)])
 def test_read_last_lines_works_across_chunk_borders(tmp_path: Path, size: int) -> None:
     """Wherever the border of a read falls."""
     data = b"first\n" + b"x" * (size - 7) + b"\n" + b"last\n"
     path = lines_file(tmp_path, data)
     for count in (1, 2, 3):
         cut = [b"last\n", b"x" * (size - 7) + b"\nlast\n", data][count - 1]
-        assert last_lines.read_last_lines(path, count) == (cut, count == 3)
+        assert read_files.read_last_lines(path, count) == (cut, count == 3)
 
 
 def test_read_last_lines_reads_only_end_of_huge_file(
@@ -64,12 +64,12 @@ def test_read_last_lines_reads_only_end_of_huge_file(
         file.truncate(100 << 30)
         file.seek(0, os.SEEK_END)
         file.write(b"\n" + b"short line\n" * 20)
-    assert last_lines.read_last_lines(str(path), 20) == (b"short line\n" * 20, False)
-    assert sum(counted) <= last_lines.CHUNK
+    assert read_files.read_last_lines(str(path), 20) == (b"short line\n" * 20, False)
+    assert sum(counted) <= read_files.CHUNK
     counted.clear()
     with path.open("ab") as file:
         file.write(b"x" * (1 << 20) + b"\n")
-    assert len(last_lines.read_last_lines(str(path), 1)[0]) == (1 << 20) + 1
+    assert len(read_files.read_last_lines(str(path), 1)[0]) == (1 << 20) + 1
     assert sum(counted) <= 6 << 20
 
 

@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from cortext.durability.disk_sync import sync_data
 from cortext.durability.file_lock import DEFAULT_WAIT, FileLock
-from cortext.durability.last_lines import read_last_lines
-from cortext.durability.read_files import read_file, read_range
+from cortext.durability.read_files import read_file, read_last_lines, read_range
 from cortext.durability.replace_file import replace, storage_errors, write_all, write_new
 from cortext.errors import SessionStorageError
 

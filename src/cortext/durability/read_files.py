@@ -7,6 +7,9 @@ import os
 import stat
 from collections.abc import Iterable, Iterator
 
+CHUNK = 32 * 1024
+"""The number of bytes that `read_last_lines` reads first."""
+
 
 def open_file(path: str) -> int:
     """Open a regular file for reading, and return its file descriptor.
@@ -105,6 +108,44 @@ def read_tail(path: str, most: int) -> bytes:
         return read_range(fd, max(size - most, 0), size)
     finally:
         os.close(fd)
+
+
+def read_last_lines(path: str, count: int) -> tuple[bytes, bool]:
+    """Return the last `count` lines of a file, and whether they are the whole file.
+
+    A last line without a newline counts as a line. The file is read from its end, in growing
+    chunks, until the lines are complete.
+    """
+    fd = open_file(path)
+    try:
+        end = os.fstat(fd).st_size
+        size = CHUNK
+        while True:
+            start = max(end - size, 0)
+            data = read_range(fd, start, end)
+            cut = _start_of_last(data, count)
+            if cut >= 0:
+                return data[cut:], start + cut == 0
+            if start == 0:
+                return data, True
+            size *= 4
+    finally:
+        os.close(fd)
+
+
+def _start_of_last(data: bytes, count: int) -> int:
+    """Return the offset in `data` at which its last `count` lines start.
+
+    Return -1 if the first of these lines may start before `data`.
+    """
+    if count <= 0:
+        return len(data)
+    cut = len(data) - 1 if data.endswith(b"\n") else len(data)
+    for _ in range(count):
+        cut = data.rfind(b"\n", 0, cut)
+        if cut < 0:
+            return -1
+    return cut + 1
 
 
 def read_range(fd: int, start: int, end: int) -> bytes:

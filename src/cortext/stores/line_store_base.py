@@ -19,7 +19,7 @@ import msgspec
 from cortext.config import Config
 from cortext.durability.append_lines import FIRST_LINES, Appender
 from cortext.durability.file_lock import DEFAULT_WAIT, FileLock
-from cortext.durability.last_lines import read_last_lines
+from cortext.durability.read_files import read_last_lines
 from cortext.durability.replace_file import side_dir, storage_errors
 from cortext.errors import SessionNotFoundError, SessionStorageError
 from cortext.formats.head_and_lines import (

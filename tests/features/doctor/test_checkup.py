@@ -21,8 +21,8 @@ from cortext.errors import SessionLockedError
 from cortext.features.capture.capture import capture
 from cortext.features.doctor import check_programs_and_disks
 from cortext.features.doctor.check_conversations import check_conversation
-from cortext.features.doctor.check_databases import check_database
 from cortext.features.doctor.check_held_locks import check_locks, list_lock_files
+from cortext.features.doctor.check_state_files import check_database
 from cortext.features.doctor.check_temp_files_and_modes import (
     check_modes,
     check_temp_files,

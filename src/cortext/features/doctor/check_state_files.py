@@ -1,20 +1,25 @@
 """Check the files in which cortext stores its own state.
 
 These are the lists of known folders, the cache about the copies in the archive, the list of deleted
-sessions, the list of redactions, the redaction key, the setup record and exported indexes.
+sessions, the list of redactions, the redaction key, the setup record and exported indexes. They are
+also the databases that are derived from conversations, and that can be built again: the catalog,
+the search index, and an index in each folder of sessions.
 """
 
 from __future__ import annotations
 
 import os
+import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from urllib.parse import quote
 
 import msgspec
 from msgspec import DecodeError, ValidationError
 from msgspec.json import decode
 
 from cortext import paths
+from cortext.catalog.database import remove_database
 from cortext.catalog.documents.document_index import SessionIndex
 from cortext.durability.file_lock import FileLock
 from cortext.durability.gzip_members import read_packed
@@ -47,6 +52,12 @@ from cortext.model import json_codec, record_dicts
 from cortext.stores.document import SessionStorage
 from cortext.tools import forgotten_sessions
 from cortext.tools.registry import tool_names
+
+_LARGE_DATABASE = 64 << 20
+"""The size in bytes above which only a deep check reads the whole database.
+
+Other checks read only the header of such a database.
+"""
 
 
 def check_exports(documents: Iterable[str]) -> Iterator[CheckResult]:
@@ -303,3 +314,56 @@ def _finish_redact() -> Repaired | None:
         return None
     purge_words()
     return Repaired("redacted words were removed from the lists and the search index", [])
+
+
+def list_databases(folders: Iterable[str]) -> Iterator[str]:
+    """Yield the paths of the existing databases: the catalog and all indexes.
+
+    `folders` are the folders with sessions, each of which may have an index.
+    """
+    found = [paths.catalog(), paths.words()]
+    found += [f"{folder}/.cortext/index.sqlite3" for folder in folders]
+    return (path for path in found if os.path.isfile(path))
+
+
+def check_database(path: str, *, deep: bool = False) -> CheckResult:
+    """Check a database, and return a problem if it is damaged.
+
+    The repair deletes the database, and cortext builds it again when needed. A busy or locked
+    database is no problem. If `deep` is false, only the header of a large database is read.
+    """
+    why = _find_database_damage(path, deep=deep)
+    if not why:
+        return NOTHING
+    text = f"{path} is damaged: {why}"
+    mend = f"remove {path}; cortext builds it again from the conversations when needed"
+    hint = "nothing is lost: cortext builds this database from the conversations"
+    problem = Problem(text, hint, WARNING, path, mend=mend)
+    return CheckResult([problem], Repair(mend, partial(_remove_damaged_database, path)))
+
+
+def _find_database_damage(path: str, *, deep: bool) -> str:
+    pragma = (
+        "quick_check(1)" if deep or os.path.getsize(path) < _LARGE_DATABASE else "schema_version"
+    )
+    if not os.path.getsize(path):
+        return ""  # Another process is creating the database.
+    try:
+        db = sqlite3.connect(f"file:{quote(os.fsencode(path))}?mode=ro", uri=True, timeout=1)
+        try:
+            answer = db.execute(f"PRAGMA {pragma}").fetchone()[0]
+            db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        finally:
+            db.close()
+    except sqlite3.DatabaseError as error:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        damaged = code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+        return str(error) if damaged else ""
+    return "" if answer == "ok" or isinstance(answer, int) else str(answer)
+
+
+def _remove_damaged_database(path: str) -> Repaired | None:
+    if not os.path.exists(path) or not _find_database_damage(path, deep=True):
+        return None
+    remove_database(path)
+    return Repaired(f"{path} was removed; cortext builds it again when needed", [])

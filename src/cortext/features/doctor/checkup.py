@@ -19,14 +19,15 @@ from cortext.durability.replace_file import make_private_dir, replace
 from cortext.features.archive.archive_copy_states import temp_dir
 from cortext.features.doctor import check_programs_and_disks, check_temp_files_and_modes
 from cortext.features.doctor.check_archive import list_copies
-from cortext.features.doctor.check_databases import check_database, list_databases
 from cortext.features.doctor.check_held_locks import check_locks, list_lock_files
 from cortext.features.doctor.check_state_files import (
     check_archive_notes,
     check_archive_redactions,
+    check_database,
     check_exports,
     check_own_files,
     check_unfinished_redact,
+    list_databases,
 )
 from cortext.features.doctor.inventory import (
     CheckItem,
