@@ -39,10 +39,11 @@ sys.exit(code)
 def executed_modules(*arguments: str, home: Path) -> list[str]:
     """Run `cortext` in a home without AI tools; return the modules whose functions ran.
 
-    Code that runs because a module is imported does not count.
+    Code that runs because a module is imported does not count. With `CI`, no background process
+    changes the files between two commands.
     """
     out = home / "modules.txt"
     command = [sys.executable, "-c", _PROGRAM, str(out), *arguments]
-    environment = {**os.environ, "HOME": str(home), "PATH": str(home)}
+    environment = {**os.environ, "HOME": str(home), "PATH": str(home), "CI": "true"}
     subprocess.run(command, env=environment, cwd=home, check=True, capture_output=True, timeout=60)
     return out.read_text(encoding="utf-8").splitlines()
