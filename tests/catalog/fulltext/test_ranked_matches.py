@@ -43,3 +43,10 @@ def test_tool_output_does_not_make_a_word_common(index: FulltextIndex) -> None:
     put(index, "tests", ("user", "Run the tests again, and the tests of the tests."))
     decision = put(index, "decision", ("user", "Switch telemetry off for tests."))
     assert index.rank(["telemetry", "tests"], EVERYWHERE)[0].identity == decision
+
+
+def test_much_later_tool_output_does_not_hide_the_best_message(index: FulltextIndex) -> None:
+    output = ("tool", "retry in src/retry.py")
+    put(index, "long", ("user", "Retry after an error."), *[output] * 200)
+    (found,) = index.rank(["retry"], EVERYWHERE)
+    assert found.texts[0].role == "user"

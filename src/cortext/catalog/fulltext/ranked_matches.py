@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import sqlite3
 from bisect import bisect_left
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
@@ -35,7 +35,7 @@ _MOST_COMPARED = 60
 """The number of conversations whose best text is searched, those with the best first score."""
 _MOST_TEXTS_COMPARED = 50
 """The number of texts of each of these conversations that are compared to find its best one: those
-with the most words of the query, and among them the last ones."""
+in which the words of the query weigh the most, and among them the last ones."""
 _LAST_TEXTS = 4
 """The number of texts of each further conversation."""
 _LOOKUPS = 400
@@ -304,10 +304,13 @@ class _Ranking:
         self, source: int, by_word: Sequence[dict[int, dict[int, float]]]
     ) -> list[int]:
         """Return the matching texts of a conversation that may be its best one."""
-        counts = Counter(id for found in by_word for id in found.get(source, ()))
-        if len(counts) <= _MOST_TEXTS_COMPARED:
-            return [*counts]
-        best = sorted(counts, key=lambda id: (id in self._required, counts[id], id), reverse=True)
+        weights: defaultdict[int, float] = defaultdict(float)
+        for found in by_word:
+            for id, weight in found.get(source, {}).items():
+                weights[id] += weight
+        if len(weights) <= _MOST_TEXTS_COMPARED:
+            return [*weights]
+        best = sorted(weights, key=lambda id: (id in self._required, weights[id], id), reverse=True)
         return best[:_MOST_TEXTS_COMPARED]
 
     def _text_score(
