@@ -140,6 +140,7 @@ def test_imported_conversation_keeps_owner_and_accepts_later_import(program: Pro
     assert "`cortext import repro-1`" in told
     assert program.rows()[made]["owner"] == "ada"
     program.say("And my invoice?", "repro-1")
+    assert program.ok("import", "repro-1") == f"updated: {made} (1 new message)\n"
     assert program.ok("import", "repro-1") == f"already here: {made}\n"
     assert "And my invoice?" in program.ok("export", made)
     assert set(program.rows()) == {made}

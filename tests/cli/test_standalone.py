@@ -281,6 +281,22 @@ def test_same_document_id_in_two_folders_is_selected_by_path(standalone_place: P
     assert hit["resume"] == f"cortext resume {named.get_path('doc-here')}"
 
 
+def test_imported_session_hides_no_other_session_with_the_same_id(standalone_place: Place) -> None:
+    standalone_place.ok("import", "doc-here")
+    named = SessionStorage(paths.project_document_dir(standalone_place.root))
+    session = filled("doc-here", standalone_place.root, "Another thing")
+    session.created_at = MONDAY - timedelta(days=1)
+    named.save(session)
+    assert {"doc-here", "001-chat-about-doc-here"} <= set(standalone_place.rows("list", "--all"))
+    (hit,) = json.loads(standalone_place.ok("search", "another", "thing", "--json"))
+    assert hit["tool"] == "document"
+    standalone_place.ok("rename", str(named.get_path("doc-here")), "Two")
+    titles = {row["title"] for row in standalone_place.rows("list", "--all").values()}
+    assert {"About doc-here", "Two"} <= titles
+    shown = standalone_place.ok("show", "2026-03-02/001-chat-about-doc-here")
+    assert "Another thing" not in shown
+
+
 @pytest.mark.parametrize("id", ["talk-here", "doc-here"])
 def test_import_turns_standalone_session_into_single_conversation(
     standalone_place: Place, id: str
@@ -309,7 +325,8 @@ def test_second_import_adds_later_messages_without_duplicates(standalone_place: 
     standalone_place.ok("import", "doc-here")
     SessionStorage().append("doc-here", SessionMessage("user", "And the bilby?"))
     assert {"doc-here", "001-chat-about-doc-here"} <= set(standalone_place.rows("list"))
-    assert standalone_place.ok("import", "doc-here") == "already here: 001-chat-about-doc-here\n"
+    updated = "updated: 001-chat-about-doc-here (1 new message)\n"
+    assert standalone_place.ok("import", "doc-here") == updated
     assert "doc-here" not in standalone_place.rows("list")
     shown = json.loads(standalone_place.ok("show", "001-chat-about-doc-here", "--json"))
     assert [each["content"] for each in shown["messages"]] == [

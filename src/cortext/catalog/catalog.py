@@ -180,21 +180,22 @@ class Catalog:
             lambda: program_documents.refresh(database, shelves, began, patience)
         )
 
-    def copies(self, known: Iterable[ConversationRow]) -> dict[str, int]:
+    def copies(self, known: Iterable[ConversationRow]) -> dict[tuple[str, int], int]:
         """Return the sessions that were imported as conversations, with a time for each session.
 
-        The sessions come from `aur spawn` or from programs. Each key is a session, as TOOL:ID. Each
-        value is the time when its conversation was last active, in microseconds since 1970. The
-        result combines the links in the catalog with `known`, the conversations that the caller
+        The sessions come from `aur spawn` or from programs. Each key is a session: TOOL:ID and the
+        creation time, because two programs may use the same id. Each value is the time when the
+        conversation was last active. Times are microseconds since 1970. The result combines the links in the catalog with `known`, the conversations that the caller
         just listed. This method refreshes nothing.
         """
-        latest: dict[str, int] = {}
-        for id, folder, at in self._run(session_links.copied_sessions):
-            if at > latest.get(id, 0) and os.path.isdir(folder):
-                latest[id] = at
+        latest: dict[tuple[str, int], int] = {}
+        for session, folder, at in self._run(session_links.copied_sessions):
+            if at > latest.get(session, 0) and os.path.isdir(folder):
+                latest[session] = at
         for row in known:
             for id in row.source_ids:
-                latest[id] = max(row.last_active, latest.get(id, 0))
+                session = id, row.created_at
+                latest[session] = max(row.last_active, latest.get(session, 0))
         return latest
 
     def purge(self, shelves: Collection[str] | None = None) -> None:

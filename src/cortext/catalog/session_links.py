@@ -16,7 +16,9 @@ from cortext.catalog.database import micros, plain
 from cortext.catalog.row import ConversationRow
 
 SCHEMA = """
-CREATE TABLE links (workspace BLOB, path BLOB, relation TEXT, id TEXT, last_active INTEGER);
+CREATE TABLE links (
+    workspace BLOB, path BLOB, relation TEXT, id TEXT, created_at INTEGER, last_active INTEGER
+);
 CREATE INDEX links_of ON links (workspace, path);
 CREATE INDEX links_to ON links (id);
 CREATE TABLE captured (id TEXT PRIMARY KEY, fingerprint TEXT) WITHOUT ROWID
@@ -41,8 +43,8 @@ def store_links(
         links = [(_BINDING, id) for id in row.session_ids]
         links += [(_COPY, id) for id in row.source_ids]
         db.executemany(
-            "INSERT INTO links VALUES (?,?,?,?,?)",
-            [(*where, relation, id, row.last_active) for relation, id in links],
+            "INSERT INTO links VALUES (?,?,?,?,?,?)",
+            [(*where, relation, id, row.created_at, row.last_active) for relation, id in links],
         )
 
 
@@ -52,8 +54,9 @@ def add_link(db: sqlite3.Connection, root: str, path: str, session_id: str) -> N
     `root` is the conversation's workspace, and `path` is its path in the workspace. The next
     refresh of the conversation replaces this link.
     """
-    link = (os.fsencode(root), os.fsencode(path), _BINDING, plain(session_id), micros(clock.now()))
-    db.execute("INSERT INTO links VALUES (?,?,?,?,?)", link)
+    now = micros(clock.now())
+    link = (os.fsencode(root), os.fsencode(path), _BINDING, plain(session_id), now, now)
+    db.execute("INSERT INTO links VALUES (?,?,?,?,?,?)", link)
 
 
 def load_links(db: sqlite3.Connection, session_id: str) -> list[tuple[str, str]]:
@@ -78,15 +81,18 @@ def bound_sessions(db: sqlite3.Connection) -> list[tuple[str, str]]:
     return [(id, f"{os.fsdecode(root)}/{os.fsdecode(path)}") for id, root, path in rows]
 
 
-def copied_sessions(db: sqlite3.Connection) -> list[tuple[str, str, int]]:
+def copied_sessions(db: sqlite3.Connection) -> list[tuple[tuple[str, int], str, int]]:
     """Return the sessions that were imported as conversations.
 
-    The sessions come from `aur spawn` or from programs. Each item has the session as TOOL:ID, the
-    folder of its conversation, and the time when the conversation was last active.
+    The sessions come from `aur spawn` or from programs. Each item has the session as TOOL:ID with
+    its creation time, the folder of its conversation, and the time when the conversation was last
+    active.
     """
-    query = "SELECT id, workspace, path, last_active FROM links WHERE relation = ?"
-    rows = db.execute(query, (_COPY,))
-    return [(id, f"{os.fsdecode(root)}/{os.fsdecode(path)}", at) for id, root, path, at in rows]
+    query = "SELECT id, created_at, workspace, path, last_active FROM links WHERE relation = ?"
+    return [
+        ((id, created_at), f"{os.fsdecode(root)}/{os.fsdecode(path)}", last_active)
+        for id, created_at, root, path, last_active in db.execute(query, (_COPY,))
+    ]
 
 
 def not_captured(

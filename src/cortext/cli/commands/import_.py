@@ -17,6 +17,7 @@ from cortext.cli.select_conversation import choose
 from cortext.cli.shell_quoting import quoted
 from cortext.cli.store_option import check_store
 from cortext.cli.terminal_text import clean
+from cortext.cli.views.bar_chart import counted
 from cortext.cli.views.list_view import short
 from cortext.errors import CortextError, SessionNotFoundError
 from cortext.features.listing.conversation_list import ConversationList
@@ -49,13 +50,15 @@ _ENDINGS = (".md", ".html", ".json", ".jsonl", ".db")
 class _ImportResult(msgspec.Struct, frozen=True):
     """The result of the import of one conversation.
 
-    `new` is False if the conversation existed before. `elsewhere` and `path` are set only if it
+    `new` is False if the conversation existed before. `added` is then the number of messages that
+    were added to it. `elsewhere` and `path` are set only if it
     exists in another workspace. `elsewhere` is then the folder of that workspace, and `path` is the
     folder of the conversation.
     """
 
     id: str
     new: bool
+    added: int = 0
     elsewhere: str = ""
     path: str = ""
 
@@ -168,7 +171,7 @@ def _import_session(query: str, id: str | None, store: str | None) -> list[_Impo
     imported = import_session(row)
     for note in imported.notes:
         click.echo(f"warning: {clean(note, lines=False)}", err=True)
-    return [_ImportResult(imported.id, new=imported.is_new)]
+    return [_ImportResult(imported.id, new=imported.is_new, added=imported.added)]
 
 
 def _existing_result(row: ConversationRow) -> _ImportResult:
@@ -179,6 +182,9 @@ def _existing_result(row: ConversationRow) -> _ImportResult:
 
 
 def _print_result(result: _ImportResult) -> None:
+    if result.added and not result.new:
+        click.echo(f"updated: {result.id} ({counted(result.added, 'new message')})")
+        return
     if not result.elsewhere:
         click.echo(f"{'imported' if result.new else 'already here'}: {result.id}")
         return

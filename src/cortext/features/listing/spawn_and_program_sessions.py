@@ -7,7 +7,7 @@ beside conversations.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from os.path import isdir
 from typing import NamedTuple
 
@@ -117,10 +117,23 @@ def without_known(
     if not (spawned or documents):
         return []
     if copies := catalog.copies(known):
-        spawned = [r for r in spawned if r.last_active > copies.get(f"{AUR}:{r.key}", -1)]
-        documents = [r for r in documents if r.last_active > copies.get(f"{DOCUMENT}:{r.key}", -1)]
+        spawned, documents = _drop_copied(spawned, copies), _drop_copied(documents, copies)
     spawned = _drop_known(spawned, known)
     return [*spawned, *_drop_known(documents, [*known, *spawned])]
+
+
+def _drop_copied(
+    rows: list[ConversationRow], copies: Mapping[tuple[str, int], int]
+) -> list[ConversationRow]:
+    """Return the rows that are newer than the conversation into which they were imported.
+
+    Rows that were never imported are returned too. `copies` is the result of `Catalog.copies`.
+    """
+    return [
+        row
+        for row in rows
+        if row.last_active > copies.get((f"{row.tool}:{row.key}", row.created_at), -1)
+    ]
 
 
 def _drop_known(

@@ -14,6 +14,7 @@ import msgspec
 
 from cortext import paths
 from cortext.catalog.catalog import Catalog
+from cortext.catalog.database import micros
 from cortext.catalog.row import ConversationRow
 from cortext.features.capture.bindings import ConversationRef, row_of
 from cortext.features.capture.capture_permission import allow, is_allowed
@@ -28,12 +29,13 @@ from cortext.workspace.workspace import Workspace
 class AdoptedConversation(msgspec.Struct, frozen=True):
     """The conversation that a session was copied into.
 
-    `is_new` is False if the conversation existed before. `notes` name the lines that could not be
-    read.
+    `is_new` is False if the conversation existed before. `added` is the number of messages that the
+    copy added. `notes` name the lines that could not be read.
     """
 
     ref: ConversationRef
     is_new: bool
+    added: int
     notes: Sequence[str] = ()
 
     @property
@@ -50,12 +52,12 @@ def keep(row: ConversationRow, root: str = "") -> AdoptedConversation:
     """
     session, damages, _, _ = read_all(row)
     notes = [f"{d.path}{f', line {d.line}' if d.line else ''}: {d.detail}" for d in damages]
-    copy = _find_copy(row)
+    copy = _find_copy(row, session)
     ref = copy or _create_conversation(row, session, root or _workspace_of(row))
-    _add_messages(Workspace(ref.root), ref.place, session)
+    added = _add_messages(Workspace(ref.root), ref.place, session)
     if copy is None:
         _write_source(row, ref, session)
-    return AdoptedConversation(ref, copy is None, notes)
+    return AdoptedConversation(ref, copy is None, added, notes)
 
 
 def as_conversation(row: ConversationRow, *, at_rest: bool = False) -> ConversationRow:
@@ -78,17 +80,22 @@ def _workspace_of(row: ConversationRow) -> str:
     return paths.workspace_root(row.working_dir) if has_folder else paths.personal_workspace()
 
 
-def _find_copy(row: ConversationRow) -> ConversationRef | None:
+def _find_copy(row: ConversationRow, session: Session) -> ConversationRef | None:
     """Return the conversation that a session was copied into on this machine, or None.
 
-    A conversation that came from another machine with git does not count.
+    `session` is the session of `row`. A copy has the id and the creation time of its session,
+    because two programs may use the same id. A conversation that came from another machine with
+    git does not count.
     """
+    created_at = micros(session.created_at)
     roots = [root for root in known_workspaces() if os.path.isdir(root)]
     with Catalog.at_home() as catalog:
         rows = catalog.list(list(dict.fromkeys([paths.workspace_root(), *roots])))
     for other in rows:
-        if f"{row.tool}:{row.key}" in other.source_ids and is_allowed(
-            other.place, row.tool, row.key
+        if (
+            other.created_at == created_at
+            and f"{row.tool}:{row.key}" in other.source_ids
+            and is_allowed(other.place, row.tool, row.key)
         ):
             return ConversationRef(other.workspace, other.place)
     return None
@@ -103,11 +110,11 @@ def _create_conversation(row: ConversationRow, session: Session, root: str) -> C
     return ConversationRef(root, workspace.store.place_of(conversation.id, conversation))
 
 
-def _add_messages(workspace: Workspace, place: ConversationPath, session: Session) -> None:
+def _add_messages(workspace: Workspace, place: ConversationPath, session: Session) -> int:
     """Add the messages and tool calls of `session` to its conversation.
 
     Messages and tool calls that the conversation already has are skipped. The time of the
-    conversation is updated too.
+    conversation is updated too. Return the number of new messages.
     """
     stored_ids = {message.id for message in workspace.store.read_readable_part(place).messages}
     new = [message for message in session.messages if message.id not in stored_ids]
@@ -121,6 +128,7 @@ def _add_messages(workspace: Workspace, place: ConversationPath, session: Sessio
         return False
 
     workspace.change(place, change)
+    return len(new)
 
 
 def _write_source(row: ConversationRow, ref: ConversationRef, session: Session) -> None:

@@ -23,12 +23,14 @@ class Imported(msgspec.Struct, frozen=True):
     """The outcome of an import.
 
     `id` is the id of the conversation. `notes` name the parts that could not be read. `is_new` is
-    False if the conversation existed before.
+    False if the conversation existed before. `added` is then the number of messages that were added
+    to it.
     """
 
     id: str
     notes: Sequence[str]
     is_new: bool = True
+    added: int = 0
 
 
 def find_imported(query: str) -> list[ConversationRow]:
@@ -68,7 +70,7 @@ def import_session(row: ConversationRow, root: str | None = None) -> Imported:
     """
     if row.is_standalone:
         adopted = keep(row, root or paths.workspace_root())
-        return Imported(adopted.ref.place.name, adopted.notes, adopted.is_new)
+        return Imported(adopted.ref.place.name, adopted.notes, adopted.is_new, adopted.added)
     at_rest = (row.tool, row.key) not in live_sessions()
     folder = root or paths.workspace_root()
     ref = make_conversation(folder, row.tool, row.key, row.path, at_rest=at_rest)
