@@ -159,7 +159,7 @@ def test_resume_with_missing_tool_names_install_command_or_falls_back(
     assert "an installed tool with --tool: codex" in done.stderr
     done = cortext(project, "resume", id, "--print", "--write", env=env)
     assert "gemini is not installed" in done.stderr
-    assert "\nIt opens in Codex instead.\n" in done.stderr
+    assert "\nThe conversation opens in Codex instead.\n" in done.stderr
     assert " Codex continues this copy, and the original does not change.\n" in done.stderr
     assert " && codex resume " in done.stdout
 
@@ -219,7 +219,8 @@ def test_resume_continues_in_current_folder_when_original_is_gone(
     project.rename(project.parent / "moved")
     done = cortext(here, "resume", id, "--print", "--write", env=env)
     assert done.returncode == 0, done.stderr
-    assert f"Original folder {project} does not exist; continuing in {here}." in done.stderr
+    reason = f"Original folder {project} does not exist; continuing in {here}.\nSaved as "
+    assert reason in done.stderr
     assert done.stdout.startswith(f"cd {here} && claude --resume ")
     assert id not in done.stdout
 

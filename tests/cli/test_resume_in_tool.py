@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.fake_tools import install
 from tests.cli.list_terminal import terminal
 from tests.cli.tool_workspace import ID, TURNS, Place
 from tests.command import begin, change_head, cortext, folder_of, head_of, ok
@@ -154,6 +155,23 @@ def test_resume_opens_empty_conversation_in_codex_with_instructions(tool_place: 
     written = path.read_text(encoding="utf-8")
     assert ("# Brainstorm" in written, "[RESUMED CONVERSATION]" in written) == (True, True)
     assert tool_place.ok("resume", key, "--tool", "codex", "--print", "--write") == line
+
+
+@pytest.mark.parametrize("tool", ["claude", "gemini", "opencode"])
+def test_resume_opens_empty_conversation_in_tool_without_setup(
+    tool_place: Place, tool: str
+) -> None:
+    key = Path(tool_place.ok("new", "brainstorm", "Nothing said").strip()).parent.name
+    install(tool_place.programs, tool)
+    words = ("resume", "nothing said", "--tool", tool, "--print")
+    done = cortext(tool_place.root, *words, "--write", env=tool_place.env)
+    assert (done.returncode, "Could not write" in done.stderr) == (0, False), done.stderr
+    assert f" {tool}" in done.stdout
+    asks_agent = f"cortext slash briefing {key}" in done.stdout
+    assert asks_agent == (tool != "opencode")
+    plain = cortext(tool_place.root, *words, env=tool_place.env)
+    assert plain.stdout == (done.stdout if asks_agent else "")
+    assert ("--print --write" in plain.stderr) != asks_agent
 
 
 def test_resume_refuses_completed_conversation_with_single_message(tool_place: Place) -> None:

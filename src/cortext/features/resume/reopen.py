@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shlex
 from collections.abc import Sequence
 from datetime import UTC
 from functools import partial
@@ -123,7 +124,7 @@ def choose_tool(row: ConversationRow, wanted: str = "") -> ToolChoice:
 
 def _with_other_tool(notes: list[str], tool: str) -> list[str]:
     """Add to the notes about missing tools which tool is used instead. Without notes, add none."""
-    return [*notes, f"It opens in {display_name(tool)} instead."] if notes else []
+    return [*notes, f"The conversation opens in {display_name(tool)} instead."] if notes else []
 
 
 def prepare(
@@ -160,8 +161,12 @@ def prepare(
         return forked
     if native and not fork and not _lacks_opening(row, tool, native):
         return _prepare_native(row, tool, native, extra, notes)
-    if not write:
+    launcher = launcher_of(tool)
+    starts_new = _has_no_messages(row) and not launcher.takes_empty_session
+    if not write and not (starts_new and launcher.takes_command):
         raise needs_write(tool)
+    if starts_new:
+        return _prepare_briefing(row, tool, folder_for(row)[0], budget, extra, notes)
     if row.tool and not fork:
         session, row = row, adopt(row)
         where = " in your personal workspace" if row.workspace == paths.personal_workspace() else ""
@@ -285,7 +290,7 @@ def _prepare_converted(
     row: ConversationRow, tool: str, budget: int, fork: bool, extra: Sequence[str], notes: list[str]
 ) -> Prepared:
     cwd, folder_notes = folder_for(row)
-    notes = [*notes, *folder_notes]
+    notes = [*folder_notes, *notes]
     command = "" if row.tool else _command(row, tool, cwd)
     needs_file = launcher_of(tool).takes_instructions and not row.tool
     file = _write_instructions(row, tool) if needs_file else ""
@@ -304,7 +309,7 @@ def _prepare_converted(
 def _prepare_briefing(
     row: ConversationRow, tool: str, cwd: str, budget: int, extra: Sequence[str], notes: list[str]
 ) -> Prepared:
-    command = "" if row.tool else _command(row, tool, cwd)
+    command = "" if row.tool else _command(row, tool, cwd) or _briefing_request(row, tool)
     file = _write_instructions(row, tool, budget) if launcher_of(tool).takes_instructions else ""
     plan = start_plan(tool, cwd=cwd, command=command, instructions=file, extra=extra)
     if plan is None:
@@ -314,6 +319,22 @@ def _prepare_briefing(
             f"`cortext resume --context {row.key}`",
         )
     return Prepared("briefing", plan, "", row, notes, file)
+
+
+def _has_no_messages(row: ConversationRow) -> bool:
+    """Return whether a conversation of a workspace has no messages, also in no tool session."""
+    return row.is_empty and not (row.tool or row.bindings)
+
+
+def _briefing_request(row: ConversationRow, tool: str) -> str:
+    """Return a first prompt that asks the agent to read the briefing with a shell command.
+
+    This is for a tool without the slash command `/workspace.resume`. Return "" if the tool accepts
+    no prompt at its start.
+    """
+    if not launcher_of(tool).takes_command:
+        return ""
+    return f"Run `cortext slash briefing {shlex.quote(row.key)}` in a shell and do what it prints."
 
 
 def _lacks_opening(row: ConversationRow, tool: str, found: NativeSession) -> bool:
