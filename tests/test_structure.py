@@ -72,8 +72,6 @@ LAZY_IMPORTS = {
     ("cli/commands/list.py", "cortext.cli.views.session_store_list"):
         "only `list --store` needs stores; the modules take half a bare start",
     ("cli/store_option.py", "cortext.service.stores.server_urls"): _STORE_URL,
-    ("cli/views/list_view.py", "cortext.features.doctor.history_locations"):
-        "only an empty list says where was looked",
     ("cli/select_conversation.py", "cortext.features.search.name_or_text_lookup"):
         "only a query that names nothing searches the text",
     ("cli/select_conversation.py", "cortext.features.capture.current_conversation"): _CAPTURE,

@@ -177,8 +177,8 @@ def test_show_exits_0_when_reader_closes_pipe(tmp_path: Path) -> None:
 def test_copy_counts_sessions_and_skips_existing_copies(store: str, tmp_path: Path) -> None:
     """Counts are printed; a second run copies nothing; a missing source is a usage error."""
     target = f"log:{tmp_path}/logs"
-    assert cortext("copy", store, target).stdout == "2 copied, 0 already up to date, 0 failed\n"
-    assert cortext("copy", store, target).stdout == "0 copied, 2 already up to date, 0 failed\n"
+    assert cortext("copy", store, target).stdout == "2 copied, 0 already up to date, 0 not copied\n"
+    assert cortext("copy", store, target).stdout == "0 copied, 2 already up to date, 0 not copied\n"
     assert cortext("copy", f"log:{tmp_path}/none", target).returncode == 2
 
 

@@ -36,6 +36,8 @@ def test_demo_keep_prints_commands_that_work(tmp_path: Path) -> None:
     (rollout,) = made.glob("home/.codex/sessions/*/*/*/*.jsonl")
     times = [json.loads(line)["timestamp"] for line in rollout.read_text("utf-8").splitlines()]
     assert times == sorted(times)
+    began = datetime.fromisoformat(times[0]).astimezone()
+    assert rollout.name.startswith(f"rollout-{began:%Y-%m-%dT%H-%M-%S}-")
     assert json.loads(rollout.read_text("utf-8").split("\n")[0])["payload"]["timestamp"] == times[0]
     assert (clock.now() - datetime.fromisoformat(times[-1])).total_seconds() > 3600
     run(commands[-1])

@@ -78,7 +78,7 @@ def test_list_all_shows_shortest_folder_that_tells_projects_apart(projects: Proj
 
 def test_list_shows_branch_and_message_count_of_every_session(projects: Projects) -> None:
     table = projects.lines("--all")
-    assert " ".join(table[0]) == "ID WORKSPACE LAST ACTIVE STATUS MESSAGES BRANCH TOOL TITLE"
+    assert " ".join(table[0]) == "ID FOLDER LAST ACTIVE STATUS MESSAGES BRANCH TOOL TITLE"
     assert [line[5:7] for line in table[1:]] == [["1", "main"], ["5", "fix/login"], ["3", "main"]]
     rows = projects.rows("--all")
     assert [(row["messages"], row["branch"]) for row in rows] == [

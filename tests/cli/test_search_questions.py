@@ -58,7 +58,7 @@ def test_search_accepts_any_query_text_without_error(
     done = cortext(place.root, "search", *typed, env=place.env)
     assert ("Traceback" in done.stderr, "unexpected" in done.stderr) == (False, False)
     assert done.returncode == (0 if found else 1), done.stderr
-    assert ("001-plan-a" in done.stdout) == (found or done.stderr.startswith("No conversation"))
+    assert ("001-plan-a" in done.stdout) == (found or done.stderr.startswith(("No conversation", "No message")))
 
 
 def test_search_suggests_similar_words_and_titles(place: Place) -> None:
@@ -126,6 +126,10 @@ def test_search_names_option_that_excludes_all_results(place: Place) -> None:
         "No results with these options together. There are results without them.\n"
     )
     assert why("--tag", "nope") == ("No results: no conversation matches --tag nope.\n")
+    assert why("--tag", "nope", "--owner", "bob") == (
+        "No results: no conversation matches any of these options: --tag nope, --owner bob.\n"
+    )
+    assert why("--branch", "main") == "No results. There are results without --branch main.\n"
     assert "--in shop (this folder does not exist)." in why("--in", "shop")
     assert "There are results without --until." in why("--until", "2020")
 
@@ -138,8 +142,17 @@ def test_search_shows_partial_matches_and_names_omitted_words(place: Place) -> N
     assert done.stdout.startswith("001-plan-a")
     done = cortext(place.root, "search", "did we decide redis or kafka", env=place.env)
     assert done.returncode == 1
-    assert done.stderr == "No conversation has all words. The best one lacks: kafka.\n"
+    assert done.stderr == "No conversation has all words. Missing in the first result: kafka.\n"
     assert done.stdout.startswith("001-plan-a")
+
+
+def test_search_says_that_no_message_has_the_quoted_phrase(place: Place) -> None:
+    keep(place, "001-plan-a", SessionMessage("user", "The cache is never emptied."))
+    done = cortext(place.root, "search", '"cache emptied"', env=place.env)
+    assert done.returncode == 1
+    reason = 'No message has the exact phrase "cache emptied".'
+    assert done.stderr == f"{reason} The results have words of it.\n"
+    assert "\n001-plan-a\t" in f"\n{done.stdout}"
 
 
 def test_search_excludes_words_with_minus_or_not(place: Place) -> None:
@@ -148,7 +161,9 @@ def test_search_excludes_words_with_minus_or_not(place: Place) -> None:
     keep(place, "002-plan-b", SessionMessage("user", "redis alone"))
     for typed in (["redis", "-memcached", "-n", "1"], ["redis", "NOT", "memcached"]):
         assert [hit["id"] for hit in place.hits(*typed)] == ["002-plan-b"]
-    assert "also has an excluded word: redis" in place.refused(1, "memcached", "-redis")
+    reason = "No results: every match also has a word after NOT or a minus: redis\n"
+    assert place.refused(1, "memcached", "-redis") == reason
+    assert place.refused(1, "memcached", "NOT", "redis") == reason
     assert place.refused(1, "NOT", "redis") == (
         "The query only excludes words: redis. Add a word to search for.\n"
     )

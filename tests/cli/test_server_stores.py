@@ -43,9 +43,9 @@ def test_copy_to_server_and_back_keeps_session_equal(tmp_path: Path, url: str) -
     """Equal, both ways, and a second copy has nothing to do."""
     put("log:" + str(tmp_path / "here"), said("pond", "How deep?"))
     here, back = f"log:{tmp_path}/here", f"log:{tmp_path}/back"
-    assert ok(tmp_path, "copy", here, url) == "1 copied, 0 already up to date, 0 failed\n"
-    assert ok(tmp_path, "copy", here, url) == "0 copied, 1 already up to date, 0 failed\n"
-    assert ok(tmp_path, "copy", url, back) == "1 copied, 0 already up to date, 0 failed\n"
+    assert ok(tmp_path, "copy", here, url) == "1 copied, 0 already up to date, 0 not copied\n"
+    assert ok(tmp_path, "copy", here, url) == "0 copied, 1 already up to date, 0 not copied\n"
+    assert ok(tmp_path, "copy", url, back) == "1 copied, 0 already up to date, 0 not copied\n"
     assert open_session_store(back).load("pond") == open_session_store(here).load("pond")
 
 
@@ -79,8 +79,8 @@ def test_copy_refuses_different_session_with_same_id(
     put(source, said("pond", "ours"))
     put(source, said("bare", "ours"))
     done = cortext(tmp_path, "copy", source, target)
-    assert (done.returncode, done.stdout) == (1, "0 copied, 0 already up to date, 2 failed\n")
-    assert "not copied: pond: the target has a different session with the id pond" in done.stderr
+    assert (done.returncode, done.stdout) == (1, "0 copied, 0 already up to date, 2 not copied\n")
+    assert "not copied: pond (the target has a different session with this id)" in done.stderr
     assert (texts(target, "pond"), texts(target, "bare")) == (["theirs"], [])
 
 
@@ -93,3 +93,14 @@ def test_unreachable_server_error_has_address_but_no_password(tmp_path: Path) ->
     assert "hint:" in done.stderr
     assert "secret" not in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_memory_store_is_refused_with_its_reason(tmp_path: Path) -> None:
+    done = cortext(tmp_path, "list", "--store", "memory:")
+    reason = "memory: exists only inside one program, so no command can read it"
+    assert (done.returncode, reason in done.stderr) == (2, True)
+
+
+def test_unknown_redis_host_is_named_once(tmp_path: Path) -> None:
+    done = cortext(tmp_path, "list", "--store", "redis://no.such.host.invalid:1/0")
+    assert (done.returncode, done.stderr.count("no.such.host.invalid")) == (1, 1)

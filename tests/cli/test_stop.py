@@ -473,11 +473,11 @@ def test_stop_names_shell_command_on_stderr_in_a_pipe(bare: Path) -> None:
     assert "You can continue later with /workspace.resume\n\nSummary: " in done.stdout
 
 
-def test_done_names_no_shell_command(bare: Path) -> None:
+def test_done_names_shell_command_that_reopens(bare: Path) -> None:
     id = begin(bare, "plan", "later", "hello")
-    assert "In a shell" not in cortext(bare, "done", id).stderr
+    assert cortext(bare, "done", id).stderr == f"In a shell: cortext resume {id} --reopen\n"
 
 
-def test_stop_names_no_shell_command_without_messages(bare: Path) -> None:
-    ok(bare, "new", "plan", "later")
-    assert "In a shell" not in cortext(bare, "stop").stderr
+def test_stop_names_shell_command_for_conversation_without_messages(bare: Path) -> None:
+    id = begin(bare, "plan", "later")
+    assert cortext(bare, "stop", id).stderr == f"In a shell: cortext resume {id}\n"

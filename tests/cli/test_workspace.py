@@ -114,6 +114,12 @@ def test_new_accepts_custom_type_and_refuses_unknown_type(tmp_workspace: Path) -
     assert (done.returncode, "types are brainstorm, debug" in done.stderr) == (1, True)
 
 
+def test_upgrade_says_which_files_it_created(tmp_path: Path) -> None:
+    ok(tmp_path, "init", "--tools", "claude")
+    (tmp_path / ".workspace/commands/retro.md").write_text("Look back.\n", encoding="utf-8")
+    assert "created: .claude/commands/workspace.retro.md\n" in ok(tmp_path, "upgrade")
+
+
 def test_new_outside_workspace_uses_personal_workspace(tmp_path: Path) -> None:
     """It is private, and found again from anywhere outside."""
     document = ok(tmp_path, "new", "plan", "a trip")
@@ -189,9 +195,9 @@ def test_resume_list_shows_newest_first_with_summary(tmp_workspace: Path) -> Non
     begin(tmp_workspace, "debug", "Auth Token Expiry")
     lines = ok(tmp_workspace, "resume", "--list").splitlines()
     assert lines[0] == "1. [debug] Auth Token Expiry"
-    assert lines[3] == "2. [brainstorm] API Design"
-    assert "Status: paused" in lines[4]
-    assert lines[5] == "   Summary: REST it is"
+    assert lines[2] == "2. [brainstorm] API Design"
+    assert "Status: paused" in lines[3]
+    assert lines[4] == "   Summary: REST it is"
     rows = json.loads(ok(tmp_workspace, "resume", "--list", "--json"))
     assert [row["id"] for row in rows] == [
         "002-debug-auth-token-expiry",
@@ -203,7 +209,7 @@ def test_resume_list_without_conversations_suggests_new_command(tmp_workspace: P
     """It says so, and where it looked, and suggests to begin one."""
     done = cortext(tmp_workspace, "resume", "--list")
     assert (done.returncode, done.stdout) == (0, "")
-    assert done.stderr.startswith("no resumable conversations\nNo history of ")
+    assert done.stderr.startswith("no resumable conversations\nhint: `cortext doctor` shows")
     assert "\nhint: to start a conversation: " in done.stderr
 
 

@@ -27,6 +27,8 @@ from cortext.features.resume.agent_briefing import (
     make_briefing,
     refuse_complete,
 )
+from cortext.tools.command_files import tools_with_commands
+from cortext.tools.launch import has_command
 from cortext.tools.running_sessions import live_sessions
 from cortext.tools.surrounding_session import here
 
@@ -165,9 +167,9 @@ def _print_briefing(
         return
     _print_text(briefing)
     if not context:
-        click.echo(
-            "\nGive this text to your agent, or type /workspace.resume in your AI tool.", err=True
-        )
+        has_slash = any(has_command(tool, paths.current_folder()) for tool in tools_with_commands())
+        other_way = ", or type /workspace.resume in your AI tool" if has_slash else ""
+        click.echo(f"\nGive this text to your agent{other_way}.", err=True)
 
 
 def _choose_resumable(

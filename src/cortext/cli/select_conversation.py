@@ -180,10 +180,8 @@ def _ambiguous_error(rows: Sequence[ConversationRow], query: str) -> AmbiguousId
     if not query and any(row.status != "active" for row in rows):
         what = "are possible"
     error.args = (f"{counted(len(rows), 'conversation')} {what}",)
-    error.hint = (
-        "the beginning of an id is enough; a number of the last `cortext list` in the same "
-        "terminal, or more words of the title, also name a conversation"
-    )
+    example = clean(brief_ids(rows)[0], lines=False)
+    error.hint = f"type more of an id, for example `{example}`, or more words of the title"
     return error
 
 

@@ -39,7 +39,12 @@ def check_store(ctx: click.Context, param: click.Parameter, value: str | None) -
         return _check_server_url(value)
     if colon and path and kind == "file":
         return f"log:{_folder_of_url(path)}"
-    if not colon or kind not in STORES or kind == "memory" or not path:
+    if colon and kind == "memory":
+        raise click.BadParameter(
+            "memory: exists only inside one program, so no command can read it; "
+            "use another store, for example log:PATH"
+        )
+    if not colon or kind not in STORES or not path:
         kinds = ", ".join(f"{name}:PATH" for name in (*STORES, "file") if name != "memory")
         kinds += ", redis://HOST:PORT/DB, postgresql://HOST/DATABASE"
         raise click.BadParameter(f"{_without_password(value)!r} is not a store; use {kinds}")

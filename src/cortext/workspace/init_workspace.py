@@ -29,11 +29,13 @@ If a file still has this digest, no user has changed the file.
 class InitResult(msgspec.Struct, frozen=True):
     """The files of a workspace after `initialize`, as paths relative to the workspace.
 
-    `made` are the files that were written, and `same` are the files that needed no change. `kept`
-    are the files that a user changed and that were not overwritten.
+    `made` are the files that were written. `created` are those of them that did not exist before.
+    `same` are the files that needed no change. `kept` are the files that a user changed and that
+    were not overwritten.
     """
 
     made: list[str]
+    created: list[str]
     same: list[str]
     kept: list[str]
 
@@ -47,7 +49,7 @@ def initialize(
     slash commands in the workspace get them too. `overwrite` is called for each file that a user
     changed. It gets the path and a diff, and returns whether to overwrite the file.
     """
-    result = InitResult([], [], [])
+    result = InitResult([], [], [], [])
     with storage_errors("initialize", root):
         os.makedirs(os.path.join(root, ".workspace", "agents"), exist_ok=True)
         installed = _read_installed(root)
@@ -62,6 +64,8 @@ def initialize(
             elif is_unchanged or overwrite(name, _user_diff(name, old or b"", data)):
                 _write(path, data)
                 result.made.append(name)
+                if old is None:
+                    result.created.append(name)
             else:
                 result.kept.append(name)
                 continue

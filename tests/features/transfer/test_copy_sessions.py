@@ -142,6 +142,6 @@ def test_copy_reports_session_saved_concurrently_in_target(kind: str, tmp_path: 
     target.save = save  # type: ignore[method-assign]
     result = copy_sessions(source, target)
     assert [failure.reason for failure in result.failed] == [
-        "another process wrote to one in the target during the copy"
+        "another process wrote to the session in the target during the copy"
     ]
     assert {message.content for message in target.load("one").messages} == {"ours", "theirs"}

@@ -24,3 +24,9 @@ def test_server_logs_creation_deletion_and_replacement(tmp_path: Path, workers: 
             f"conversation {made} deleted",
         ):
             until(lambda line=line: f" INFO {line}" in "".join(server.log), line)
+
+
+def test_server_warns_at_start_if_store_does_not_answer(tmp_path: Path) -> None:
+    with served(tmp_path, "--store", "redis://127.0.0.1:1/0") as server:
+        line = " WARNING requests get status 503 until the store answers: "
+        until(lambda: line in "".join(server.log), line)

@@ -28,8 +28,8 @@ def command(source: str, target: str) -> None:
         raise click.UsageError(f"the store {source} does not exist")
     result = copy_sessions(store, open_session_store(target))
     for id, reason in result.failed:
-        click.echo(f"not copied: {id}: {clean(reason, lines=False)}", err=True)
+        click.echo(f"not copied: {id} ({clean(reason, lines=False)})", err=True)
     counts = (len(result.copied), len(result.present), len(result.failed))
-    click.echo("{} copied, {} already up to date, {} failed".format(*counts))
+    click.echo("{} copied, {} already up to date, {} not copied".format(*counts))
     if result.failed:
         raise click.exceptions.Exit(1)

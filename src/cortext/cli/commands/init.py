@@ -24,7 +24,7 @@ from cortext.workspace.init_workspace import InitResult, initialize
     metavar="NAMES",
     callback=parse_tool_names,
     shell_complete=complete_tools,
-    help="The AI tools that get commands, separated by commas: claude,gemini.  "
+    help="The AI tools that get commands, separated by commas, for example claude,gemini.  "
     "[default: all tools found on this machine]",
 )
 @click.option("--force", is_flag=True, help="Overwrite files that you have changed.")

@@ -117,7 +117,7 @@ def complete_tag(
 @click.option(
     "--role",
     type=Role(_ROLES, case_sensitive=False),
-    help="Search only messages of this role; `me` means user.",
+    help="Search only messages of this role. `me` is another name for user.",
 )
 @click.option(
     "--since",

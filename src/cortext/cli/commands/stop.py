@@ -80,9 +80,8 @@ def _print_result(row: ConversationRow, stopped: Stopped, status: str) -> None:
     click.echo("Session saved.\n")
     click.echo(f'Conversation "{title}" has been {status}.')
     click.echo("You can continue later with /workspace.resume")
-    # A completed conversation is usually not resumed, and an empty one has nothing to resume.
-    if status == "paused" and stopped.has_messages:
-        click.echo(f"In a shell: cortext resume {short_id(row)}", err=True)
+    reopen = " --reopen" if status == "completed" else ""
+    click.echo(f"In a shell: cortext resume {short_id(row)}{reopen}", err=True)
     click.echo(f"\nSummary: {clean(stopped.summary, lines=False) or 'no messages yet'}")
     for note in stopped.notes:
         click.echo(clean(note, lines=False), err=True)

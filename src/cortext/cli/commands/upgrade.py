@@ -26,6 +26,6 @@ def command(path: str | None, force: bool) -> None:
     result = bring_up_to_date(root, force=force)
     if result.made:
         for name in result.made:
-            click.echo(f"upgraded: {name}")
+            click.echo(f"{'created' if name in result.created else 'upgraded'}: {name}")
     else:
         click.echo("Nothing to upgrade.")

@@ -32,7 +32,6 @@ from cortext.features.listing.conversation_list import (
 from cortext.features.listing.project_names import project_names
 from cortext.features.listing.project_names import short_path as short
 from cortext.tools.command_files import has_workspace_command
-from cortext.tools.registry import display_name
 from cortext.workspace.conversation_types import Types, UnknownTypeError
 
 _MAX_NOTES = 3
@@ -47,7 +46,7 @@ _MIN_FOR_TIMES = 60
 """A terminal with fewer columns shows ages such as `2d` instead of times."""
 _MIN_TITLE = 16
 """The number of columns that a narrow terminal reserves for titles."""
-_OPTIONAL_COLUMNS = ("OWNER", "STATUS", "BRANCH", "MESSAGES", "ID", "WORKSPACE", "TOOL")
+_OPTIONAL_COLUMNS = ("OWNER", "STATUS", "BRANCH", "MESSAGES", "ID", "FOLDER", "TOOL")
 """The columns that are left out of the table in a narrow terminal. The first is left out first."""
 _AGE_UNITS = ((60, "m"), (24, "h"), (7, "d"), (52, "w"))
 _ID_DIGITS = 3
@@ -132,25 +131,9 @@ def _check_type(kind: str) -> None:
 
 
 def no_history_lines() -> list[str]:
-    """Return the lines to print if there are no conversations at all.
-
-    The lines name the folders that cortext searched, and say how to start a conversation.
-    """
-    from cortext.features.doctor.history_locations import history_locations
-
-    places = history_locations()
-    names = [display_name(place.tool) for place in places]
-    variables = [
-        f"{place.variable} is {'' if place.is_set else 'not '}set"
-        for place in places
-        if place.variable
-    ]
-    return [
-        f"No history of {', '.join(names[:-1])} or {names[-1]} was found.",
-        f"Searched folders: {', '.join(short(place.folder) for place in places)}",
-        f"Environment variables: {', '.join(variables)}",
-        _start_hint(),
-    ]
+    """Return the hints to print if there are no conversations at all."""
+    where = "hint: `cortext doctor` shows the folders in which cortext looks for conversations"
+    return [where, _start_hint()]
 
 
 def _start_hint() -> str:
@@ -263,8 +246,8 @@ def paths_as_json(row: ConversationRow) -> dict[str, str | None]:
 def entries(rows: Sequence[ConversationRow], *, everywhere: bool) -> str:
     """Return the text of the numbered list that `resume --list` prints.
 
-    Each entry has the title, a line with the id, age and status, and the summary. With
-    `everywhere`, the line also has the folder.
+    Each entry has the title, a line with the id, age and status, and the summary, if there is one.
+    With `everywhere`, the line also has the folder.
     """
     lines: list[str] = []
     now, width = time.time(), _terminal_width()
@@ -278,9 +261,8 @@ def entries(rows: Sequence[ConversationRow], *, everywhere: bool) -> str:
         active = ago(row.last_active, now)
         facts = f"   {key} | Last active: {active} | Status: {row.status}{where}"
         lines += [f"{number}. [{row.kind or 'chat'}] {row.title}", *_wrap_facts(facts, width)]
-        # Sessions of tools have no summary until they become conversations.
-        if row.summary or not row.tool:
-            lines.append(f"   Summary: {row.summary or 'none yet'}")
+        if row.summary:
+            lines.append(f"   Summary: {row.summary}")
     return "\n".join(lines)
 
 
@@ -324,7 +306,7 @@ def table(rows: Sequence[ConversationRow], *, everywhere: bool) -> str:
     columns_by_heading["ID"] = ids if width else [row.key for row in rows]
     if everywhere:
         names = project_names(row.folder for row in rows)
-        columns_by_heading["WORKSPACE"] = [names[row.folder] for row in rows]
+        columns_by_heading["FOLDER"] = [names[row.folder] for row in rows]
     if 0 < width < _MIN_FOR_TIMES:
         now = time.time()
         columns_by_heading["AGE"] = [age(row.last_active, now) for row in rows]
@@ -431,7 +413,7 @@ def columns(headings: list[str], rows: list[list[str]]) -> str:
         widest = _MAX_NAME - _TOOL_WIDTH if "TOOL" in headings else _MAX_NAME
         widest = widest if edge >= _WIDE else _MAX_NARROW_NAME
         widths = [
-            min(width, widest) if name in ("ID", "WORKSPACE", "OWNER", "BRANCH") else width
+            min(width, widest) if name in ("ID", "FOLDER", "OWNER", "BRANCH") else width
             for name, width in zip(headings, widths, strict=True)
         ]
         fitting = _fitting_columns(dict(zip(headings, widths, strict=True)), edge)

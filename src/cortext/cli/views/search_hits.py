@@ -137,7 +137,7 @@ class HitPage:
         typed = str(number) if self._width else quoted(name)
         show = f"cortext show {typed}"
         show_commands = [f"{show} --at {value}" for value in _at_values(group.hits)] or [show]
-        commands = [reopens(row, name, quoted), *show_commands]
+        commands = [reopens(row, str(number) if self._width else name, quoted), *show_commands]
         if group.more and not self._request.only:
             commands.append(f"more matches here: add --conversation {typed}")
         lines: list[str] = []

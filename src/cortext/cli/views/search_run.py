@@ -70,9 +70,14 @@ def _say_difference(answer: SearchPage) -> None:
     """Print how the results differ from the query: corrected words, and missing words."""
     for typed_word, used in answer.corrections.items():
         say(f'No conversation contains "{clean(typed_word)}". Showing results for "{clean(used)}".')
-    if answer.missing:
-        words = clean(", ".join(answer.missing), lines=False)
-        say(f"No conversation has all words. The best one lacks: {words}.")
+    if not answer.missing:
+        return
+    words = clean(", ".join(answer.missing), lines=False)
+    if words.startswith('"'):
+        phrase, of_it = ("phrase", "it") if len(answer.missing) == 1 else ("phrases", "them")
+        say(f"No message has the exact {phrase} {words}. The results have words of {of_it}.")
+    else:
+        say(f"No conversation has all words. Missing in the first result: {words}.")
 
 
 def _explain_nothing(finder: Finder, request: SearchRequest) -> SearchPage:
@@ -232,8 +237,7 @@ def _say_unknown(words: Sequence[tuple[str, str]]) -> None:
 def _say_excluded(why: NoResultsReason) -> None:
     words = clean(", ".join(why.excluded), lines=False)
     if why.asked:
-        say(f"No results: every message with these words also has an excluded word: {words}")
-        say(f"hint: a minus excludes; to search for a word with a minus, quote it: '\"-{words}\"'")
+        say(f"No results: every match also has a word after NOT or a minus: {words}")
     elif words:
         say(f"The query only excludes words: {words}. Add a word to search for.")
     else:
@@ -242,9 +246,9 @@ def _say_excluded(why: NoResultsReason) -> None:
 
 def _say_filtered(why: NoResultsReason, request: SearchRequest) -> None:
     if why.empty:
-        for option in why.empty:
-            text = _format_option(option, request)
-            say(f"No results: no conversation matches {text}.")
+        options = ", ".join(_format_option(option, request) for option in why.empty)
+        any_of = "" if len(why.empty) == 1 else "any of these options: "
+        say(f"No results: no conversation matches {any_of}{options}.")
     elif why.narrowed:
         options = " or without ".join(_format_option(option, request) for option in why.narrowed)
         say(f"No results. There are results without {options}.")
@@ -264,6 +268,7 @@ def _format_option(option: str, request: SearchRequest) -> str:
         "--status": wanted.status,
         "--tag": " --tag ".join(wanted.tags),
         "--owner": wanted.owner,
+        "--branch": wanted.branch,
         "--role": narrow.role,
         "--in": short(narrow.folder),
     }

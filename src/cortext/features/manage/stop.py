@@ -15,15 +15,11 @@ from cortext.workspace.workspace import Workspace
 
 
 class Stopped(msgspec.Struct, frozen=True):
-    """The title and summary of a stopped conversation, without secrets, and notes for the user.
-
-    `has_messages` is False if the conversation has no messages yet.
-    """
+    """The title and summary of a stopped conversation, without secrets, and notes for the user."""
 
     title: str
     summary: str
     notes: list[str]
-    has_messages: bool
 
 
 def stop(row: ConversationRow, *, summary: str | None, completed: bool = False) -> Stopped:
@@ -52,4 +48,4 @@ def stop(row: ConversationRow, *, summary: str | None, completed: bool = False) 
         error.hint = f"{reopen}; `cortext done {row.key}` saves it and leaves it completed"
         raise
     title, outline = mask_text(session.title)[0], mask_text(session.summary)[0]
-    return Stopped(title, outline, notes, has_messages=bool(session.messages))
+    return Stopped(title, outline, notes)

@@ -25,6 +25,7 @@ _REMOVE_OPTION: dict[str, Callable[[SearchRequest], SearchRequest]] = {
     "--status": lambda q: replace(q, wanted=replace(q.wanted, status=None)),
     "--tag": lambda q: replace(q, wanted=replace(q.wanted, tags=())),
     "--owner": lambda q: replace(q, wanted=replace(q.wanted, owner=None)),
+    "--branch": lambda q: replace(q, wanted=replace(q.wanted, branch="")),
     "--in": lambda q: replace(q, narrow=replace(q.narrow, folder="")),
     "--role": lambda q: replace(q, narrow=replace(q.narrow, role="")),
     "--since": lambda q: replace(q, narrow=replace(q.narrow, since=None)),

@@ -88,7 +88,7 @@ def _write_history(home: str, project: str) -> Step:
         CLAUDE.name, f"{home}/.claude", project, _PARSER, clock.now() - 50 * hour
     )
     codex = _write_session(CODEX.name, f"{home}/.codex", project, _UPLOADS, began)
-    _set_start_time(codex, began)
+    codex = _set_start_time(codex, f"{home}/.codex/sessions", began)
     paths = [os.path.relpath(path, home) for path in (claude, codex)]
     return Step(
         "There are two conversations: one in Claude Code two days ago, and one in Codex today",
@@ -107,15 +107,22 @@ def _write_session(tool: str, home: str, cwd: str, texts: Sequence[str], began: 
     return open_writer(tool, home).write(turns, cwd=cwd, title=title).path
 
 
-def _set_start_time(rollout: str, began: datetime) -> None:
-    """Give a Codex transcript an earlier start time.
+def _set_start_time(rollout: str, sessions: str, began: datetime) -> str:
+    """Give a Codex transcript an earlier start time, and return its new path.
 
     Our writer starts a session at the current time, but the session of the tour began hours ago.
+    `sessions` is the folder of the transcripts. The path and the name of a transcript contain the
+    start time.
     """
     first, _, rest = read_file(rollout).partition(b"\n")
     meta = record_dicts.as_dict(json_codec.decode(first))
     meta["timestamp"] = meta["payload"]["timestamp"] = iso(began)
-    replace(rollout, [json_codec.encode(meta), b"\n", rest])
+    id = meta["payload"]["id"]
+    path = f"{sessions}/{began.astimezone():%Y/%m/%d/rollout-%Y-%m-%dT%H-%M-%S}-{id}.jsonl"
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    replace(path, [json_codec.encode(meta), b"\n", rest])
+    os.remove(rollout)
+    return path
 
 
 def _run_step(title: str, home: str, *words: str) -> Step:

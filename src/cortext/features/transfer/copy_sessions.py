@@ -66,18 +66,17 @@ def _copy(session: Session, target: SessionStore) -> bool:
         source_ids = {message.id for message in session.messages}
         extra = sum(message.id not in source_ids for message in stored.messages)
         if stored.created_at != session.created_at:
-            raise ValueError(f"the target has a different session with the id {session.id}")
+            raise ValueError("the target has a different session with this id")
         if stored.updated_at > session.updated_at:
-            raise ValueError(f"the target has a newer version of {session.id}")
+            raise ValueError("the target has a newer version")
         if extra:
-            raise ValueError(
-                f"{session.id} has {extra} messages in the target that the source lacks"
-            )
+            messages = "1 message" if extra == 1 else f"{extra} messages"
+            raise ValueError(f"the target has {messages} that the source lacks")
     count = len(session.messages)
     target.save(session)
     # If other processes wrote messages meanwhile, `save` puts them after ours.
     if len(session.messages) != count:
-        raise ValueError(f"another process wrote to {session.id} in the target during the copy")
+        raise ValueError("another process wrote to the session in the target during the copy")
     if target.load(session.id) != session:
-        raise ValueError(f"{session.id} is different when it is read back from the target")
+        raise ValueError("the session is different when it is read back from the target")
     return True

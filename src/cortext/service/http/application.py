@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
@@ -36,6 +37,7 @@ from cortext.web.error_pages import odd
 from cortext.web.live_updates import ShutdownFlag
 from cortext.web.router import pages_router
 
+_log = logging.getLogger("cortext.web")
 _READY_TIMEOUT = 2.0
 _SCHEMA_PATHS = ("/", "/openapi.json")
 
@@ -166,10 +168,12 @@ def _litestar(
     store: Conversations, state: State, max_body: int, *, sessions: bool, pages: bool, close: bool
 ) -> Litestar:
     @asynccontextmanager
-    async def close_at_end(_app: Litestar) -> AsyncGenerator[None]:
+    async def check_and_close(_app: Litestar) -> AsyncGenerator[None]:
+        check = asyncio.create_task(_warn_if_unreachable(store))
         try:
             yield
         finally:
+            check.cancel()
             await state.sessions.end()
             if close:
                 await store.aclose()
@@ -185,7 +189,7 @@ def _litestar(
             CortextError: _handle_error,
             Exception: _handle_error,
         },
-        lifespan=[close_at_end],
+        lifespan=[check_and_close],
         logging_config=None,
         openapi_config=_openapi_config(),
         request_max_body_size=max_body,
@@ -203,14 +207,25 @@ async def healthz() -> dict[str, str]:
 @get("/readyz", include_in_schema=False)
 async def readyz(request: Request[Any, Any, Any], state: State) -> Response[Any]:
     """Answer a readiness check: the status is 200 if the store answers in time, otherwise 503."""
+    error = await _readiness_error(state.owned.store)
+    return _not_ready(request, error) if error else JsonResponse({"status": "ready"})
+
+
+async def _readiness_error(store: Conversations) -> SessionStorageError | None:
+    """Return the reason why the store does not answer, or None if it answers in time."""
     try:
-        await asyncio.wait_for(state.owned.store.get(new_id()), _READY_TIMEOUT)
+        await asyncio.wait_for(store.get(new_id()), _READY_TIMEOUT)
     except SessionStorageError as error:
-        return _not_ready(request, error)
+        return error
     except TimeoutError:
-        time_out = SessionStorageError(f"no answer within {_READY_TIMEOUT:g} s")
-        return _not_ready(request, time_out)
-    return JsonResponse({"status": "ready"})
+        return SessionStorageError(f"no answer within {_READY_TIMEOUT:g} s")
+    return None
+
+
+async def _warn_if_unreachable(store: Conversations) -> None:
+    """Log a warning at the start of the server if the store does not answer."""
+    if error := await _readiness_error(store):
+        _log.warning("requests get status 503 until the store answers: %s", error)
 
 
 @get("/metrics", media_type=metrics.MEDIA_TYPE, include_in_schema=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
@@ -23,6 +24,8 @@ _FIRST_TIMEOUT = 2.0
 _NO_SERVER_ERRORS = ("Connection refused", "No such file or directory", "Name or service not known")
 _FIRST_PAUSE = 0.02
 _LONGEST_PAUSE = 0.5
+_CONNECT_ERROR = re.compile(r"Error -?\d+ connecting to \S+ ")
+"""The beginning of an error message of redis-py. It repeats the address."""
 _RETRY_HINT = "check that the server is running, and try again"
 
 
@@ -146,7 +149,7 @@ def unanswered(
 
     `error` is the error of the last attempt, and `waited` is the time waited in seconds.
     """
-    text = address.scrubbed(str(error))
+    text = _CONNECT_ERROR.sub("", address.scrubbed(str(error)))
     sentence = f"no answer from {server} at {address.shown} within {round(waited, 1):g} s"
     return SessionStorageError(f"{sentence}: {text}" if text else sentence, hint=_RETRY_HINT)
 

@@ -115,7 +115,7 @@ _RULES = (
 _CLOSED = re.compile(r"(?i)closed by server|connection reset|connection lost|server closed")
 _TLS_HINT = "; if the server uses TLS, write rediss instead of redis in the URL"
 _NO_TLS_HINT = "; if the server does not use TLS, write redis instead of rediss in the URL"
-_CONNECT_ERROR = re.compile(r"Error (\d+) connecting to \S+ (.*)")
+_CONNECT_ERROR = re.compile(r"Error (-?\d+) connecting to \S+ (.*)")
 _SCRIPT_HASH = re.compile(r" script: [0-9a-f]{40}.*", re.DOTALL)
 _KEY_TYPES = {"messages": "list", "ids": "list", "created": "zset", "due": "zset"}
 
@@ -205,5 +205,5 @@ def _error_text(error: BaseException) -> str:
     """
     text = " ".join(_SCRIPT_HASH.sub("", str(error)).split()).rstrip(".")
     if parts := _CONNECT_ERROR.match(text):
-        return strerror(int(parts[1])) if parts[1] != "1" else parts[2]
+        return strerror(int(parts[1])) if int(parts[1]) > 1 else parts[2]
     return text
