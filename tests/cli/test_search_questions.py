@@ -58,7 +58,9 @@ def test_search_accepts_any_query_text_without_error(
     done = cortext(place.root, "search", *typed, env=place.env)
     assert ("Traceback" in done.stderr, "unexpected" in done.stderr) == (False, False)
     assert done.returncode == (0 if found else 1), done.stderr
-    assert ("001-plan-a" in done.stdout) == (found or done.stderr.startswith(("No conversation", "No message")))
+    assert ("001-plan-a" in done.stdout) == (
+        found or done.stderr.startswith(("No conversation", "No message"))
+    )
 
 
 def test_search_suggests_similar_words_and_titles(place: Place) -> None:

@@ -185,8 +185,9 @@ class Catalog:
 
         The sessions come from `aur spawn` or from programs. Each key is a session: TOOL:ID and the
         creation time, because two programs may use the same id. Each value is the time when the
-        conversation was last active. Times are microseconds since 1970. The result combines the links in the catalog with `known`, the conversations that the caller
-        just listed. This method refreshes nothing.
+        conversation was last active. Times are microseconds since 1970. The result combines the
+        links in the catalog with `known`, the conversations that the caller just listed. This
+        method refreshes nothing.
         """
         latest: dict[tuple[str, int], int] = {}
         for session, folder, at in self._run(session_links.copied_sessions):

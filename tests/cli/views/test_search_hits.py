@@ -58,4 +58,6 @@ def test_search_names_each_unknown_word_once(place: Place) -> None:
     told = place.refused(1, "量子コンピュータ")
     assert told == f'No results.\n"量子コンピュータ" was not found anywhere {part}\n'
     done = cortext(place.root, "search", "redis", "量子コンピュータ", env=place.env)
-    assert done.stderr == ("No conversation has all words. Missing in the first result: 量子コンピュータ.\n")
+    assert done.stderr == (
+        "No conversation has all words. Missing in the first result: 量子コンピュータ.\n"
+    )
