@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -203,6 +204,28 @@ def test_show_prints_markdown_of_folder_without_session(empty_workspace: Path) -
     found = json.loads(cortext(empty_workspace, "show", "trip", "--json").stdout)
     assert (found["title"], found["markdown"], found["messages"]) == ("A trip", str(document), [])
     assert "no messages" in cortext(empty_workspace, "show", "trip", "--message", "1").stderr
+
+
+@pytest.mark.parametrize("head", [None, '{"x'])
+@pytest.mark.parametrize(("changed", "expected"), [("12:34", "12:34"), (None, "12:00")])
+def test_show_without_head_and_messages_says_time_of_folder_and_files(
+    empty_workspace: Path, head: str | None, changed: str | None, expected: str
+) -> None:
+    folder = empty_workspace / "conversations/2025-03-04/001-plan-x"
+    (folder / ".session").mkdir(parents=True)
+    (folder / "plan.md").write_text("# A plan\n", encoding="utf-8")
+    (folder / ".session/messages.jsonl").touch()
+    if head:
+        (folder / ".session/session.json").write_text(head, encoding="utf-8")
+    if changed:
+        when = datetime.fromisoformat(f"2025-03-04T{changed}").timestamp()
+        os.utime(folder / "plan.md", (when, when))
+    done = cortext(empty_workspace, "show", "001-plan-x")
+    assert done.returncode == 5, done.stderr
+    assert f"001-plan-x · paused · 2025-03-04 {expected} · " in done.stdout
+    (row,) = json.loads(cortext(empty_workspace, "list", "--json").stdout)
+    shown = json.loads(cortext(empty_workspace, "show", "001-plan-x", "--json").stdout)
+    assert row["created_at"] == shown["created_at"]
 
 
 @pytest.mark.parametrize("broken", ["session.json", "messages.jsonl"])

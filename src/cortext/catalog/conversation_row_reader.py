@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from datetime import datetime
 from zlib import crc32
 
 from cortext import clock, paths
@@ -93,15 +92,12 @@ def _read_head(root: str, place: ConversationPath) -> tuple[Session, str]:
         if isinstance(error, SessionStorageError) and is_temporary(error.errno):
             raise
         note = str(error)
-    began = clock.from_micros(0)
-    with suppress(ValueError, OverflowError):
-        noon = datetime.fromisoformat(place.day).replace(hour=12).astimezone()
-        began = min(noon, clock.now())
     kind = workspace_layout.document_in(place.folder).removesuffix(".md")
+    began = workspace_layout.guess_start(place)
     head = Session(place.name, kind=kind, created_at=began, status="paused")
     with suppress(OSError):
         head.title = workspace_layout.title_in(place.folder)
-    # The last message gives the time of activity; noon is only a guess for the creation time.
+    # The last message gives the time of activity; the start is only a guess.
     head.updated_at = clock.from_micros(0)
     return head, note
 
@@ -179,5 +175,5 @@ def _row_without_session(root: str, path: str, place: ConversationPath) -> Conve
         last_active=modified_at,
         kind=shown(document.removesuffix(".md")),
         title=told(workspace_layout.title_in(place.folder)) or place.name,
-        created_at=modified_at,
+        created_at=min(micros(workspace_layout.guess_start(place)), modified_at),
     )

@@ -11,6 +11,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from datetime import datetime
 from functools import cached_property
 from typing import Any
 
@@ -345,6 +346,10 @@ class FolderStore(LineStore):
             if damage.fatal and damage.path != place.head:
                 log_damage(damage)
         return session
+
+    def _guess_start(self, path: str) -> datetime:
+        shelf, day, name = path.removesuffix("/.session/session.json").rsplit("/", 2)
+        return workspace_layout.guess_start(ConversationPath(shelf, day, name))
 
     def _read(self, id: str) -> StoredSession:
         return self._read_at(self.place_of(id))

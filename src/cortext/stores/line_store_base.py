@@ -16,6 +16,7 @@ from typing import Any
 
 import msgspec
 
+from cortext import clock
 from cortext.config import Config
 from cortext.durability.append_lines import FIRST_LINES, Appender
 from cortext.durability.file_lock import DEFAULT_WAIT, FileLock
@@ -278,17 +279,18 @@ class LineStore(SessionStore):
             if not any(damage.fatal for damage in damages):
                 damages = [*damages, Damage(str(error), self.head_line)]
             in_head = []
-            session = join(_make_head(lines, path), lines, self.format)
+            session = join(self._make_head(lines, path), lines, self.format)
         session.id = id
         reading = Reading(session, [*at(path, damages), *lines.damages])
         return StoredSession(reading, StoredRecords(lines.messages, in_lines, in_head))
 
+    def _make_head(self, lines: RecordBlock, path: str) -> dict[str, Any]:
+        when = lines.messages[0].timestamp if lines.messages else self._guess_start(path)
+        return {"created_at": record_dicts.iso(when)}
 
-def _make_head(lines: RecordBlock, path: str) -> dict[str, Any]:
-    if lines.messages:
-        return {"created_at": record_dicts.iso(lines.messages[0].timestamp)}
-    try:
-        when = datetime.fromtimestamp(os.stat(path).st_mtime, UTC)
-    except FileNotFoundError:
-        when = datetime.fromtimestamp(0, UTC)
-    return {"created_at": record_dicts.iso(when)}
+    def _guess_start(self, path: str) -> datetime:
+        """Return when a session without any message began; the head file `path` is unusable."""
+        try:
+            return datetime.fromtimestamp(os.stat(path).st_mtime, UTC)
+        except FileNotFoundError:
+            return clock.now()  # The file was deleted after it was read.

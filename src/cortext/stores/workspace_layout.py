@@ -10,9 +10,12 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterator
+from contextlib import suppress
+from datetime import datetime
 
 import msgspec
 
+from cortext import clock
 from cortext.builtin import TYPES
 from cortext.durability.read_files import read_file
 from cortext.errors import SessionStorageError, reason_of
@@ -165,6 +168,26 @@ def document_in(folder: str) -> str:
         return ""
     documents = (name for name in names if name[0] != "." and os.path.isfile(f"{folder}/{name}"))
     return next(documents, "")
+
+
+def guess_start(place: ConversationPath) -> datetime:
+    """Return when a conversation probably began, if no session file says so.
+
+    The name of its folder has the day. If a file of the conversation was last changed on that day,
+    return the time of that change. Otherwise return noon. If the name is no valid date, only the
+    times of the files count.
+    """
+    now = clock.now()
+    changed = [now]
+    for path in (f"{place.folder}/{document_in(place.folder)}", place.lines, place.head):
+        with suppress(OSError, OverflowError):
+            changed.append(clock.from_micros(os.stat(path).st_mtime_ns // 1000))
+    try:
+        noon = datetime.fromisoformat(place.day).replace(hour=12).astimezone()
+    except (ValueError, OverflowError):
+        return min(changed)
+    on_that_day = [time for time in changed if time.astimezone().date() == noon.date()]
+    return min(on_that_day, default=min(noon, now))
 
 
 def title_in(folder: str) -> str:

@@ -33,6 +33,7 @@ from cortext.stores.workspace_layout import (
     ConversationPath,
     conversations_dir,
     document_in,
+    guess_start,
     is_type,
     shelves,
 )
@@ -317,15 +318,11 @@ class Workspace:
         """
         known = kind in self.types.names()
         now = clock.now()
-        try:
-            began = min(datetime.fromisoformat(place.day).replace(hour=12).astimezone(), now)
-        except (ValueError, OverflowError):
-            began = now
         session = Session(
             place.name,
             title=title,
             kind=kind,
-            created_at=began,
+            created_at=guess_start(place),
             updated_at=now,
             command=f"/workspace.{kind}" if known else "",
             prompt_hash=self.types.command_hash(kind) if known else "",
