@@ -176,6 +176,21 @@ def test_resume_asks_about_completed_conversation_before_it_announces_briefing(
     assert "No AI tool is installed" not in shown
 
 
+@needs_terminal
+def test_resume_with_missing_tool_says_the_same_with_and_without_terminal(
+    project: Path, programs: Path, env: Mapping[str, str]
+) -> None:
+    install(programs, "codex")
+    id, _ = said("claude")
+    words = ("resume", id, "--tool", "gemini")
+    ok(project, "list", env=env)  # the first command also announces the archive
+    in_pipe = cortext(project, *words, env=env)
+    code, shown = in_terminal(project, env, *words)
+    assert (in_pipe.returncode, in_pipe.stdout) == (1, "")
+    assert in_pipe.stderr.startswith("error: gemini is not installed\nhint: install it with `npm ")
+    assert (code, shown.replace("\r", "")) == (1, in_pipe.stderr)
+
+
 def test_resume_names_tool_around_it_as_reason_for_no_launch(
     project: Path, programs: Path, env: Mapping[str, str]
 ) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.fake_tools import install
 from tests.command import begin, cortext, ok
 from tests.homes import Homes, lay_out, move_project, said, sessions
 from tests.loaded_modules import loaded_by
@@ -287,7 +288,11 @@ def test_stop_outside_workspace_names_personal_workspace_and_copy_command(
 def test_resume_without_terminal_explains_why_tool_is_not_started(four_tools_place: Place) -> None:
     """Without a terminal the briefing is printed; who asked for a tool is told why, and how on."""
     id, _ = said("claude")
-    told = cortext(four_tools_place.root, "resume", id, "--tool", "codex", env=four_tools_place.env)
+    programs = four_tools_place.root.parent / "programs"
+    programs.mkdir()
+    install(programs, "codex")
+    env = {**four_tools_place.env, "PATH": f"{programs}:/usr/bin:/bin"}
+    told = cortext(four_tools_place.root, "resume", id, "--tool", "codex", env=env)
     assert told.stdout.startswith("The ID of this conversation")
     assert "codex was not started: this is not a terminal.\n" in told.stderr
     assert "--print" in told.stderr

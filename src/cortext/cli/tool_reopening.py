@@ -20,7 +20,7 @@ from cortext.errors import CortextError
 from cortext.features.resume.agent_briefing import activate
 from cortext.features.resume.open_elsewhere_check import LiveError
 from cortext.features.resume.reopen import Prepared, choose_tool, finish, needs_write, prepare
-from cortext.tools.launch import LaunchPlan, installed
+from cortext.tools.launch import LaunchPlan, installed, require
 from cortext.tools.surrounding_session import here
 
 
@@ -44,12 +44,14 @@ def explain_no_launch(wanted: str | None) -> list[str]:
     """Return lines that say why no AI tool was started, after `can_launch` returned False.
 
     `wanted` is the tool that the user named, or None. Without a terminal, a briefing is expected if
-    the user named no tool. Then return no lines.
+    the user named no tool. Then return no lines. Raises ToolMissingError if `wanted` is not
+    installed, as in a terminal.
     """
     if can_talk():
         return ["No AI tool is installed. This is the briefing for your agent:"]
     if not wanted:
         return []
+    require(wanted)
     why = "this command runs inside an AI tool" if here() else "this is not a terminal"
     return [f"{wanted} was not started: {why}.", "hint: to print its command line, use --print"]
 
