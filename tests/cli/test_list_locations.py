@@ -68,6 +68,26 @@ def test_list_all_warns_about_moved_and_deleted_workspaces(
     assert [row["title"] for row in rows(tmp_path / "moved", "--all")] == ["one", "two"]
 
 
+@pytest.mark.parametrize("target", ["project", "elsewhere"])
+def test_list_all_has_every_row_of_list_after_import_of_personal_conversation(
+    tmp_path: Path, target: str
+) -> None:
+    project, elsewhere = tmp_path / "project", tmp_path / "elsewhere"
+    project.mkdir()
+    id = Path(ok(project, "new", "plan", "a plan").strip()).parent.name
+    ok(project, "init")
+    (tmp_path / "it.json").write_text(ok(project, "export", id, "--format", "json"))
+    made(elsewhere)
+    ok(tmp_path / target, "import", "../it.json")
+    say(tmp_path / target, id, "Another message.")
+    for place in (elsewhere, project):
+        here, everywhere = (
+            {row["folder"] for row in rows(place, *options)} for options in ([], ["--all"])
+        )
+        assert here <= everywhere
+    assert {row["id"] for row in rows(project)} == {id}
+
+
 def test_id_lookup_prefers_current_workspace_then_searches_others(three: list[Path]) -> None:
     """The same id is this workspace's; what is only elsewhere is found and changed there."""
     one, two, _ = three

@@ -201,7 +201,7 @@ class ConversationList:
         rows = _with_branches(rows, self._bound_sessions)
         if not everywhere:
             standalone = below_folder(standalone, self.folder)
-        elif not copies:
+        if not copies:
             rows = without_copies(rows, self.root)
         if not wanted.allows_unbound_sessions:
             sessions = ()

@@ -9,6 +9,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 
+from cortext import paths
 from cortext.catalog.row import ConversationRow
 from cortext.git.worktrees import same_folders
 from cortext.workspace.moved_folders import moved_folders
@@ -64,25 +65,30 @@ def without_copies(rows: list[ConversationRow], root: str = "") -> list[Conversa
     """Return the rows without copies of the same conversation.
 
     Copies exist, for example, in two checkouts of a workspace. They have the same path in their
-    workspace and the same start time. The copy in the workspace `root` stays. If there is none, the
-    copy with the most messages stays. A copy with more messages than the copy in `root` stays too.
+    workspace and the same start time. The copy in the workspace `root` stays. If there is none, a
+    personal copy that took place in the folder `root` stays, because lists of `root` show it too.
+    Otherwise the copy with the most messages stays. Every copy with more messages than the copy
+    that stays is kept too.
     """
     path_counts = Counter([row.path for row in rows if row.workspace.startswith("/")])
     if len(path_counts) == path_counts.total():
         return rows
     duplicates = [row for row in rows if path_counts[row.path] > 1]
+    personal, took_place_in_root = paths.personal_workspace(), is_in_folder(root)
+
+    def rank(row: ConversationRow) -> tuple[bool, bool, int, int, int]:
+        is_listed_in_root = bool(root) and row.workspace == personal and took_place_in_root(row)
+        # A copied workspace nearly always has a longer path than its original.
+        path_length = len(row.workspace)
+        return row.workspace == root, is_listed_in_root, row.messages, row.last_active, -path_length
+
     best: dict[tuple[str, int], ConversationRow] = {}
     for row in duplicates:
         key = row.path, row.created_at
-        best[key] = max(best.get(key, row), row, key=lambda each: _rank(each, root))
+        best[key] = max(best.get(key, row), row, key=rank)
     copies = {
         row.identity
         for row in duplicates
         if row is not (other := best[row.path, row.created_at]) and row.messages <= other.messages
     }
     return [row for row in rows if row.identity not in copies] if copies else rows
-
-
-def _rank(row: ConversationRow, root: str) -> tuple[bool, int, int, int]:
-    # A copied workspace nearly always has a longer path than its original.
-    return row.workspace == root, row.messages, row.last_active, -len(row.workspace)
