@@ -21,6 +21,7 @@ from cortext.catalog.row import DOCUMENT, ConversationRow
 from cortext.errors import CortextError, SessionNotFoundError
 from cortext.features.listing.unique_names import reopens
 from cortext.features.transfer.export import FORMATS
+from cortext.features.transfer.exported_document import attach_document
 from cortext.service.http.mount_path import base_of
 from cortext.web import chart_geometry
 from cortext.web.chart_counts import Counting
@@ -211,7 +212,8 @@ def export(
     """Return the conversation as a file, as `cortext export` writes it."""
     check_format(format)
     opened = desk.open(shelf.row(key))
-    return as_file(opened.session, opened.row.id, format)
+    session = attach_document(opened.session, opened.row)
+    return as_file(session, opened.row.id, format)
 
 
 @get("/charts", sync_to_thread=True)

@@ -25,6 +25,7 @@ from cortext.features.transfer.export_selection import (
     redact_session,
     select_parts,
 )
+from cortext.features.transfer.exported_document import attach_document, without_document
 from cortext.formats.exports.export_formats import encode
 from cortext.formats.record_lines import Damage
 from cortext.model.session import Session
@@ -88,6 +89,11 @@ def command(
         has = f"has {count:,}" if count else "has no messages"
         raise OptionValueError(f"no message {number}; this conversation {has}")
     session = exported.session
+    if first or last:
+        # The document is about the whole conversation.
+        session, left_out = without_document(session)
+        if left_out:
+            click.echo(f"{left_out.name} is not included, because this is only a part.", err=True)
     if first or last or no_tools:
         selection = ExportSelection(first or 1, last, tools=not no_tools)
         session = select_parts(session, selection)
@@ -128,7 +134,8 @@ def _find(query: str, store: str | None) -> _ExportedSession:
         missing.hint = f"only its markdown exists: {clean(row.place.folder, lines=False)}"
         raise missing
     read = read_all(capture_pending(row))
-    return _ExportedSession(read.session, read.damages, len(read.side))
+    session = attach_document(read.session, row)
+    return _ExportedSession(session, read.damages, len(read.side))
 
 
 def _may_overwrite(path: str) -> bool:

@@ -223,8 +223,10 @@ def _import_file(file: str, target: SessionStore, id: str | None) -> _ImportResu
         click.echo(f"warning: {clean(warning, lines=False)}", err=True)
     if id is not None:
         session.id = id
-    new = save_imported(session, target)
-    return _ImportResult(session.id, new=new)
+    saved = save_imported(session, target)
+    if saved.note:
+        click.echo(f"warning: {clean(saved.note, lines=False)}", err=True)
+    return _ImportResult(session.id, new=saved.is_new)
 
 
 def _read_file(file: str) -> ImportedFile:

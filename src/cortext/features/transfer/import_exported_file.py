@@ -10,9 +10,11 @@ from typing import NamedTuple
 from cortext.durability.read_files import read_file
 from cortext.durability.replace_file import storage_errors
 from cortext.errors import InvalidIdError, SessionCorruptedError, SessionStorageError
+from cortext.features.transfer.exported_document import without_document, write_document
 from cortext.formats.exports.export_formats import NotAnExportError, decode, find_body, version_of
 from cortext.model.session import Session
 from cortext.stores.damage_report import refuse_newer
+from cortext.stores.folder import FolderStore
 from cortext.stores.port import SessionStore
 
 MAX_IMPORT_BYTES = 1 << 30
@@ -78,18 +80,41 @@ def parse_export(data: bytes, name: str) -> ImportedFile:
     return ImportedFile(session, warnings)
 
 
-def save_imported(session: Session, store: SessionStore) -> bool:
-    """Store a session; return False if the store already has an equal session.
+class SavedImport(NamedTuple):
+    """The result of `save_imported`.
+
+    `is_new` is False if the store already had an equal session. `note` is a warning about the
+    markdown document for the user, or "".
+    """
+
+    is_new: bool
+    note: str = ""
+
+
+def save_imported(session: Session, store: SessionStore) -> SavedImport:
+    """Store a session that was read from an export.
+
+    In a workspace, also write the markdown document of the conversation, if the export has it.
 
     Raises SessionStorageError if the store has a different session with the same id. That session
     does not change.
     """
     if "/" in session.id:
         raise InvalidIdError(session.id)
+    if not isinstance(store, FolderStore):
+        return SavedImport(_save_session(session, store)[1])
+    session, document = without_document(session)
+    stored_id, is_new = _save_session(session, store)
+    note = write_document(document, store.place_of(stored_id)) if document else ""
+    return SavedImport(is_new, note)
+
+
+def _save_session(session: Session, store: SessionStore) -> tuple[str, bool]:
+    """Store a session. Return its id in the store, and whether it is new there."""
     stored_id = _find_stored_id(store, session)
     if stored_id is not None:
         if store.read(stored_id).session == session:
-            return False
+            return stored_id, False
         raise SessionStorageError(
             f"{stored_id} already exists with different content",
             hint="use --as ID to import it under another id",
@@ -98,7 +123,7 @@ def save_imported(session: Session, store: SessionStore) -> bool:
     stored_id = _find_stored_id(store, session)
     if stored_id is None or store.read(stored_id).session != session:
         raise SessionStorageError(f"{session.id} is different when it is read back from the store")
-    return True
+    return stored_id, True
 
 
 def _find_stored_id(store: SessionStore, session: Session) -> str | None:
