@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,19 @@ class MovedProject:
 
     def declare(self) -> None:
         self.ok("moved", str(self.old), str(self.new))
+
+    def begin_in_old_folder(self) -> str:
+        """Make the old folder again, with a session that begins there now; return its id."""
+        id = "00000000-1111-4222-8333-444444444444"
+        self.old.mkdir()
+        path = self.homes.transcript("claude")
+        lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        now = datetime.now(UTC).isoformat().replace("+00:00", "Z")
+        for line in lines:
+            line.update({"sessionId": id} | ({"timestamp": now} if "timestamp" in line else {}))
+        text = "".join(f"{json.dumps(line)}\n" for line in lines)
+        path.with_name(f"{id}.jsonl").write_text(text, encoding="utf-8")
+        return id
 
     def from_home(self, folder: Path) -> str:
         """The path of a folder as a person types it, with `~`."""
@@ -103,7 +117,8 @@ def test_old_folder_that_is_now_a_link_to_new_folder_moves(moved_project: MovedP
     moved_project.old.symlink_to(moved_project.new)
     moved_project.declare()
     moves = json.loads(moved_project.ok("moved", "--json"))
-    assert moves == [{"old": str(moved_project.old), "new": str(moved_project.new)}]
+    old, new = str(moved_project.old), str(moved_project.new)
+    assert moves == [{"old": old, "new": new, "since": None}]
 
 
 def test_moved_quotes_path_with_spaces_in_its_hint(
@@ -142,11 +157,42 @@ def test_moved_conversation_of_workspace_is_listed_without_warning(tmp_path: Pat
     assert "does not exist" not in listed.stderr
 
 
-def test_moved_lists_and_undoes_moves(moved_project: MovedProject) -> None:
+def test_sessions_that_begin_in_old_folder_after_move_stay_there(
+    moved_project: MovedProject,
+) -> None:
     moved_project.declare()
+    new_id = moved_project.begin_in_old_folder()
+    assert new_id not in {row["id"] for row in moved_project.rows()}
+    everything = {row["id"]: row["cwd"] for row in moved_project.rows("--all")}
+    assert (everything[ID], everything[new_id]) == (str(moved_project.new), str(moved_project.old))
+    in_old = {row["id"] for row in moved_project.rows("--in", str(moved_project.old))}
+    assert {ID, new_id} <= in_old
+    line = moved_project.ok("resume", new_id, "--print")
+    assert line == f"cd {moved_project.old} && claude --resume {new_id}\n"
+
+
+def test_since_says_when_the_folder_was_moved(moved_project: MovedProject) -> None:
+    new_id = moved_project.begin_in_old_folder()
+    for since, is_moved in (("1 year", False), ("2099-01-01", True)):
+        moved_project.ok("moved", str(moved_project.old), str(moved_project.new), "--since", since)
+        assert (new_id in {row["id"] for row in moved_project.rows()}) == is_moved
+
+
+def test_move_declared_without_time_counts_for_all_sessions(moved_project: MovedProject) -> None:
+    moved_project.declare()
+    new_id = moved_project.begin_in_old_folder()
+    path = moved_project.homes.data / "cortext/moved-folders"
+    path.write_text(f"{moved_project.old}\t{moved_project.new}\n", encoding="utf-8")
+    assert {ID, new_id} <= {row["id"] for row in moved_project.rows()}
+
+
+def test_moved_lists_and_undoes_moves(moved_project: MovedProject) -> None:
     old, new = str(moved_project.old), str(moved_project.new)
-    assert json.loads(moved_project.ok("moved", "--json")) == [{"old": old, "new": new}]
-    assert moved_project.ok("moved") == f"{old} -> {new}\n"
+    moved_project.ok("moved", old, new, "--since", "2026-01-31")
+    when = datetime(2026, 1, 31).astimezone(UTC).isoformat()
+    [move] = json.loads(moved_project.ok("moved", "--json"))
+    assert move == {"old": old, "new": new, "since": when}
+    assert moved_project.ok("moved") == f"{old} -> {new} (since 2026-01-31 00:00)\n"
     moved_project.ok("moved", old, "--undo")
     assert json.loads(moved_project.ok("moved", "--json")) == []
     assert moved_project.rows() == []
@@ -158,6 +204,9 @@ def test_moved_refuses_bad_input_with_one_sentence(moved_project: MovedProject) 
         ((old,), "give both folders: cortext moved OLD NEW"),
         ((new, new), "OLD and NEW are the same folder"),
         ((new, f"{new}/nowhere"), "there is no folder"),
+        ((old, "--undo", "--since", "7d"), "--since needs both folders"),
+        (("--since", "7d"), "--since needs both folders"),
+        ((old, new, "--since", "soon"), "'soon' is not a valid time"),
         ((old, new, "--undo"), "--undo needs the folder OLD, and does not take NEW"),
     ):
         code, message = moved_project.refused("moved", *words)

@@ -68,6 +68,41 @@ def test_move_of_inner_folder_wins_over_move_of_outer_folder() -> None:
     assert moved_folders().follow("/a/x") == "/b/x"
 
 
+def test_move_counts_only_for_sessions_that_began_before_it() -> None:
+    declare_move("/a", "/b", since=1000)
+    follow = moved_folders().follow
+    assert [follow("/a/x", began) for began in (999, 1000, 1001)] == ["/b/x", "/a/x", "/a/x"]
+    assert follow("/a/x") == follow("/a/x", 0) == "/b/x"
+
+
+def test_move_without_time_counts_for_all_sessions() -> None:
+    declare_move("/a", "/b")
+    assert moved_folders().follow("/a/x", 10**16) == "/b/x"
+
+
+def test_later_sessions_of_inner_folder_move_with_outer_folder() -> None:
+    declare_move("/a/inner", "/c", since=1000)
+    declare_move("/a", "/b", since=2000)
+    follow = moved_folders().follow
+    found = [follow("/a/inner", began) for began in (1, 1500, 2500)]
+    assert found == ["/c", "/b/inner", "/a/inner"]
+
+
+def test_second_move_keeps_time_of_first_move() -> None:
+    declare_move("/a", "/b", since=1000)
+    declare_move("/b", "/c", since=2000)
+    follow = moved_folders().follow
+    assert [follow("/a", began) for began in (999, 1500)] == ["/c", "/a"]
+    assert [follow("/b", began) for began in (1999, 2000)] == ["/c", "/b"]
+
+
+@pytest.mark.parametrize("time", ["", "soon", "9999-12-31T23:59:59-23:59"])
+def test_move_with_unreadable_time_counts_for_all_sessions(time: str) -> None:
+    declare_move("/z", "/y")
+    Path(paths.moved_folders()).write_text(f"/a\t/b\t{time}\n", encoding="utf-8")
+    assert moved_folders().follow("/a/x", 1000) == "/b/x"
+
+
 def test_forgotten_move_has_no_effect() -> None:
     declare_move("/a", "/b")
     assert forget_move("/a")

@@ -1,18 +1,23 @@
 """The folders that a user has moved, so that conversations follow their project.
 
-AI tools record the folder in which a session took place. After a user has declared a move, the
-session counts as if it took place in the new folder. The moves are in a text file, one per line,
-which a user can read and edit.
+AI tools record the folder in which a session took place. After a user has declared a move, each
+session that began before the move counts as if it took place in the new folder. Later sessions in
+the old folder stay there: somebody made that folder again. The moves are in a text file, one per
+line, which a user can read and edit.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from datetime import datetime
 
 import msgspec
+from msgspec import structs
 
-from cortext import paths
+from cortext import clock, paths
+from cortext.catalog.database import micros
 from cortext.durability.file_lock import FileLock
 from cortext.durability.replace_file import make_private_dir, replace, storage_errors
 
@@ -21,10 +26,19 @@ _ESCAPES = (("%", "%25"), ("\n", "%0A"), (_SEPARATOR, "%09"))
 
 
 class FolderMove(msgspec.Struct, frozen=True):
-    """A folder that was moved from `old` to `new`. Both are absolute paths."""
+    """A folder that was moved from `old` to `new`. Both are absolute paths.
+
+    `since` is the time of the move, in microseconds since 1970. Only sessions that began before it
+    have moved. If `since` is None, all sessions have moved.
+    """
 
     old: str
     new: str
+    since: int | None = None
+
+    def applies_to(self, began: int | None) -> bool:
+        """Return whether a session that began at this time has moved; None is an unknown time."""
+        return not (self.since and began) or began < self.since
 
 
 class MovedFolders:
@@ -37,10 +51,14 @@ class MovedFolders:
     def __bool__(self) -> bool:
         return bool(self.moves)
 
-    def follow(self, path: str) -> str:
-        """Return the path where a folder is now; the same path if it was not moved."""
+    def follow(self, path: str, began: int | None = None) -> str:
+        """Return the path where the folder of a session is now; the same path if it did not move.
+
+        `began` is the start of the session in microseconds since 1970. None means that the time is
+        unknown; then every move counts.
+        """
         for move in self.moves:
-            if not _is_below(path, move.old):
+            if not (_is_below(path, move.old) and move.applies_to(began)):
                 continue
             if _is_below(move.new, move.old) and _is_below(path, move.new):
                 return path  # The folder was moved into itself, and the path is already there.
@@ -63,20 +81,25 @@ def moved_folders() -> MovedFolders:
         return MovedFolders([])
 
 
-def declare_move(old: str, new: str) -> None:
+def declare_move(old: str, new: str, since: int | None = None) -> None:
     """Record that the folder `old` is now the folder `new`.
+
+    `since` is the time of the move, in microseconds since 1970. None means that sessions of `old`
+    count as sessions of `new`, whenever they began.
 
     Earlier moves to `old` then lead to `new`. If the folder was moved from `new` to `old` before,
     the folder is back, and that move is forgotten.
 
     Raises SessionStorageError if the file cannot be written.
     """
-    latest = FolderMove(old, new)
+    latest = FolderMove(old, new, since)
     following = MovedFolders([latest])
 
     def change(moves: list[FolderMove]) -> list[FolderMove]:
         earlier = [
-            FolderMove(move.old, following.follow(move.new)) for move in moves if move.old != old
+            structs.replace(move, new=following.follow(move.new))
+            for move in moves
+            if move.old != old
         ]
         return [move for move in (*earlier, latest) if move.old != move.new]
 
@@ -115,12 +138,26 @@ def _read(path: str) -> list[FolderMove]:
             lines = os.fsdecode(file.read()).split("\n")
     except FileNotFoundError:
         return []
-    pairs = [line.partition(_SEPARATOR) for line in lines]
-    return [FolderMove(_unescape(old), _unescape(new)) for old, _, new in pairs if old and new]
+    fields = [line.split(_SEPARATOR) for line in lines]
+    return [
+        FolderMove(_unescape(old), _unescape(new), _parse_since(rest[0]) if rest else None)
+        for old, new, *rest in (each for each in fields if len(each) > 1)
+        if old and new
+    ]
+
+
+def _parse_since(text: str) -> int | None:
+    """Return a time in microseconds since 1970; None if the text is no time."""
+    with suppress(ValueError, OverflowError):
+        return micros(datetime.fromisoformat(text).astimezone())
+    return None
 
 
 def _to_line(move: FolderMove) -> str:
-    return f"{_escape(move.old)}{_SEPARATOR}{_escape(move.new)}\n"
+    fields = [_escape(move.old), _escape(move.new)]
+    if move.since is not None:
+        fields.append(clock.from_micros(move.since).isoformat())
+    return f"{_SEPARATOR.join(fields)}\n"
 
 
 def _escape(path: str) -> str:

@@ -282,7 +282,7 @@ class ConversationList:
             return rows
         return [
             replace(row, working_dir=folder)
-            if (folder := self._moves.follow(row.working_dir)) != row.working_dir
+            if (folder := self._moves.follow(row.working_dir, row.created_at)) != row.working_dir
             else row
             for row in rows
         ]

@@ -48,13 +48,13 @@ def is_in_project(folder: str) -> Callable[[ConversationRow], bool]:
     `folder` is the path of a folder. The worktrees of one git repository belong together: a row
     also matches if it took place at the same place in another worktree. If there is no such folder,
     a relative path can also be the end of a path, such as the name of a project in a list. If the
-    user declared that the folder was moved, its new folder counts.
+    user declared that the folder was moved, its new folder counts too.
     """
     folder = os.path.expanduser(folder)
     absolute = os.path.abspath(folder)
     current = moved_folders().follow(absolute)
     tests = [is_in_folder(each) for each in same_folders(os.path.realpath(current))]
-    tests.append(is_in_folder(current))
+    tests += [is_in_folder(each) for each in {current, absolute}]
     if not os.path.isabs(folder) and not os.path.lexists(absolute):
         named = f"/{folder.strip('/')}/"
         tests.append(lambda row: named in f"{row.folder}/")

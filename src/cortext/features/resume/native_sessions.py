@@ -10,6 +10,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
+from cortext.catalog.database import micros
 from cortext.catalog.row import ConversationRow
 from cortext.features.capture.bindings import bound_messages, digest_ids, is_sound
 from cortext.features.capture.transcripts import own_transcript
@@ -46,9 +47,11 @@ def find_native_session(row: ConversationRow, tool: str) -> NativeSession | None
         if found is None:
             continue
         bridge, source = found
-        folder = bridge.glance(source).cwd or source.cwd
+        glance = bridge.glance(source)
+        folder = glance.cwd or source.cwd
+        began = micros(glance.started_at) if glance.started_at else None
         # Tools find a session only in its own folder, so a moved session must be written again.
-        is_moved = moved_folders().follow(folder) != folder
+        is_moved = moved_folders().follow(folder, began) != folder
         if (
             not is_moved
             and os.path.isdir(folder)

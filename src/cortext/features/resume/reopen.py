@@ -223,7 +223,8 @@ def folder_for(row: ConversationRow) -> tuple[str, list[str]]:
     moved. For any other conversation, this is the folder where it took place, or the current folder
     if that folder no longer exists.
     """
-    recorded = moved_folders().follow(row.working_dir if row.tool else head_of(row).working_dir)
+    folder = row.working_dir if row.tool else head_of(row).working_dir
+    recorded = moved_folders().follow(folder, row.created_at)
     personal = paths.personal_workspace()
     if not row.tool and row.workspace != personal:
         inside = f"{recorded}/".startswith(f"{row.workspace}/") and os.path.isdir(recorded)
