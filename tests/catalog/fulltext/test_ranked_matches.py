@@ -50,3 +50,21 @@ def test_much_later_tool_output_does_not_hide_the_best_message(index: FulltextIn
     put(index, "long", ("user", "Retry after an error."), *[output] * 200)
     (found,) = index.rank(["retry"], EVERYWHERE)
     assert found.texts[0].role == "user"
+
+
+@pytest.mark.parametrize("words", [("general", "generated"), ("generated", "general")])
+def test_exact_word_comes_before_other_word_of_same_stem(
+    index: FulltextIndex, words: tuple[str, str]
+) -> None:
+    for word in words:
+        put(index, word, ("user", f"the {word} rules".ljust(30, "x")))
+    found = index.rank(["general"], EVERYWHERE)
+    assert [each.identity[1] for each in found] == ["general", "generated"]
+    assert all(each.words == {0} for each in found)
+
+
+def test_text_with_exact_word_is_first_text_of_its_conversation(index: FulltextIndex) -> None:
+    texts = ("generated rules", "general rules xx", "generates rules")
+    put(index, "one", *(("user", text) for text in texts))
+    [found] = index.rank(["general"], EVERYWHERE)
+    assert [match.number for match in found.texts] == [2, 3, 1]

@@ -46,6 +46,11 @@ _TEXT_SATURATION, _TEXT_LENGTH_EFFECT = 0.6, 0.5
 """The parameters k1 and b of BM25 for a single text."""
 _PREFIX_WEIGHT = 0.1
 """The weight of tool output, and of a text that has only a longer word ("authorize" for "auth")."""
+_STEM_WEIGHT = 0.7
+"""The weight of a text that only has a word of the same stem, such as "generated" for "general".
+
+It counts only in the score of a single text.
+"""
 _SHORTEST_PREFIX = 3
 _ROLE_WEIGHTS = {"title": 2.0, "user": 1.5, "agents": 0.5, "tool": 0.7}
 """The weight of a word by the role of its text; 1.0 for other roles."""
@@ -144,7 +149,7 @@ class _Ranking:
             for source, texts in found.items():
                 if self._identities.get(source) is None:
                     continue
-                number = sum(texts.values())
+                number = sum(1.0 if w > _PREFIX_WEIGHT else w for w in texts.values())
                 length = 1 - _LENGTH_EFFECT + _LENGTH_EFFECT * self._sizes[source] / mean
                 score = rarity * number * (1 + _SATURATION) / (number + _SATURATION * length)
                 scores[source] = scores.get(source, 0.0) + score
@@ -187,20 +192,21 @@ class _Ranking:
     def _matching_texts(self, word: str) -> dict[int, float]:
         """Return the numbers of the texts that contain a word, each with the weight of the match.
 
-        A text with the word itself, in any form, has the weight 1. A text with only a longer word
-        weighs less, unless the word ends with `*`. Tool output weighs less too, unless the word is
-        only there: a conversation is about what people and agents say in it. An identifier such as
-        `shadowBranch` is also found as one word. A word of a script without spaces, such as
-        Chinese, is a phrase of its characters.
+        A text with the word itself has the weight 1. A text with only another form of the word, or
+        with only a longer word, weighs less, unless the word ends with `*`. Tool output weighs less
+        too, unless the word is only there: a conversation is about what people and agents say in
+        it. An identifier such as `shadowBranch` is also found as one word. A word of a script
+        without spaces, such as Chinese, is a phrase of its characters.
         """
         quoted = f'"{word.removesuffix("*")}"'
         if word.endswith("*"):
             return dict.fromkeys(self._ids("words", f"{quoted}*"), 1.0)
         if " " in word:
             return dict.fromkeys(self._ids("words", quoted), 1.0)
-        found = dict.fromkeys(self._ids("stems", quoted), 1.0)
+        exact = {*self._ids("words", quoted)}
+        found = {id: 1.0 if id in exact else _STEM_WEIGHT for id in self._ids("stems", quoted)}
         if not found:
-            found = dict.fromkeys(self._ids("words", quoted), 1.0)
+            found = dict.fromkeys(exact, 1.0)
         # The stem of a word may be much shorter than the word, so longer words are not searched
         # among the stems.
         if len(word) >= _SHORTEST_PREFIX and word.isalpha() and len(found) < MOST_TEXTS:
