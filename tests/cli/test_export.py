@@ -331,7 +331,7 @@ def test_import_refuses_folder_pipe_missing_and_huge_file(empty_workspace: Path)
     reasons = {
         "conversations": "is a folder, not a file",
         "pipe": "is not a regular file",
-        "missing.json": "no such file",
+        "missing.json": "there is no file missing.json",
         "huge": "is larger than 1 GB",
     }
     for name, reason in reasons.items():

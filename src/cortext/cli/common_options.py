@@ -79,10 +79,14 @@ class Number(click.IntRange):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         try:
-            int(value)
+            number = int(value)
         except ValueError:
             self.fail(f"{value!r} is not a number", param, ctx)
-        return super().convert(value, param, ctx)
+        if self.min is not None and number < self.min:
+            self.fail(f"{number} is too small; the smallest value is {self.min}", param, ctx)
+        if self.max is not None and number > self.max:
+            self.fail(f"{number} is too large; the largest value is {self.max}", param, ctx)
+        return number
 
 
 def print_json(value: Any) -> None:

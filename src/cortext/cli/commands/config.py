@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 import click
 from click.shell_completion import CompletionItem
 
-from cortext.cli.common_options import json_option, print_json
+from cortext.cli.common_options import json_option, print_json, query_words
 from cortext.cli.terminal_text import clean
 from cortext.config import (
     SETTINGS,
@@ -48,9 +48,15 @@ def complete_value(
     return [CompletionItem(word) for word in choices if word.startswith(incomplete)]
 
 
-@click.command("config")
-@click.argument("name", required=False, shell_complete=complete_name)
-@click.argument("value", required=False, shell_complete=complete_value)
+def _check_word(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    """Check that an argument is no misspelt option, and return it. A number such as -5 is none."""
+    query_words(ctx, param, (value,) if value else ())
+    return value
+
+
+@click.command("config", context_settings={"ignore_unknown_options": True})
+@click.argument("name", required=False, shell_complete=complete_name, callback=_check_word)
+@click.argument("value", required=False, shell_complete=complete_value, callback=_check_word)
 @click.option("--unset", "remove", is_flag=True, help="Remove the setting NAME from the file.")
 @click.option(
     "--workspace", is_flag=True, help="Change the settings file of the workspace, not your own."

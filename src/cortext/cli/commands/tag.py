@@ -9,7 +9,7 @@ from cortext.cli.select_conversation import choose
 from cortext.cli.select_editable import choose_editable
 from cortext.cli.terminal_text import clean, say
 from cortext.cli.views.list_view import short_id
-from cortext.features.manage.edit_conversation import tag
+from cortext.features.manage.edit_conversation import normalize_tag, tag
 
 
 @click.command("tag")
@@ -22,8 +22,12 @@ def command(id: str, tags: tuple[str, ...], removed: tuple[str, ...]) -> None:
     To tag a session of an AI tool, of `spawn` or of a program, cortext makes a conversation of it
     first.
     """
+    if (tags or removed) and not any(map(normalize_tag, (*tags, *removed))):
+        raise click.UsageError("a tag must not be empty")
     if tags or removed:
         row = choose_editable(id)
+        for name in [name for name in removed if normalize_tag(name) not in row.tags]:
+            say(f"{short_id(row)} does not have the tag {name}.")
         shown_tags = tag(row, add=tags, remove=removed).tags
     else:
         row = choose(id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections import Counter
@@ -109,7 +110,9 @@ def _explain_empty(
     others = 0 if everywhere else len(_list_everywhere(wanted))
     if wanted.kind and not others:
         _check_type(wanted.kind)
-    if others:
+    if wanted.folder and not os.path.isdir(os.path.expanduser(wanted.folder)):
+        say(f"{what}: there is no folder or project {short(wanted.folder)}")
+    elif others:
         sentence = what.removesuffix(" here yet")
         say(f"{sentence} here; other folders have {others}: `cortext {command} --all`")
     else:

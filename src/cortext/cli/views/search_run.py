@@ -242,6 +242,7 @@ def _say_excluded(why: NoResultsReason) -> None:
         say(f"The query only excludes words: {words}. Add a word to search for.")
     else:
         say("The query has no word to search for.")
+        say("hint: give words of the conversation: `cortext search retry policy`")
 
 
 def _say_filtered(why: NoResultsReason, request: SearchRequest) -> None:
@@ -271,6 +272,7 @@ def _format_option(option: str, request: SearchRequest) -> str:
         "--branch": wanted.branch,
         "--role": narrow.role,
         "--in": short(narrow.folder),
+        "--branch": wanted.branch,
     }
     value = clean(values.get(option) or "", lines=False)
     if option == "--in" and not os.path.isdir(narrow.folder):

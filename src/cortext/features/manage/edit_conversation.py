@@ -45,17 +45,17 @@ def rename(row: ConversationRow, title: str) -> Session:
 
 def tag(row: ConversationRow, *, add: Sequence[str] = (), remove: Sequence[str] = ()) -> Session:
     """Add and remove tags of a conversation, and return its session."""
-    wanted, unwanted = ([_normalize_tag(name) for name in names] for names in (add, remove))
+    wanted, unwanted = ([normalize_tag(name) for name in names] for names in (add, remove))
 
     def change(session: Session) -> bool:
-        remaining = [name for name in session.tags if _normalize_tag(name) not in unwanted]
+        remaining = [name for name in session.tags if normalize_tag(name) not in unwanted]
         session.tags = [name for name in dict.fromkeys([*remaining, *wanted]) if name]
         return False
 
     return _editable_workspace(row).change(row.place, change)
 
 
-def _normalize_tag(name: str) -> str:
+def normalize_tag(name: str) -> str:
     """Return a tag without a leading "#" and extra spaces."""
     return " ".join(name.split()).lstrip("#")
 

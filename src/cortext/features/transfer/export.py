@@ -66,6 +66,13 @@ def write_export(path: str, data: bytes, *, overwrite: bool) -> None:
     a pipe, the data is written to it directly.
     """
     folder = os.path.dirname(path) or "."
+    if not os.path.lexists(folder):
+        raise SessionStorageError(
+            f"could not write {path}: there is no folder {folder}",
+            path=path,
+            errno=errno.ENOENT,
+            hint="create the folder first, or give the name of another file",
+        )
     with storage_errors("write", path):
         if overwrite and os.path.exists(path) and not os.path.isfile(path):
             with open(path, "wb") as file:

@@ -35,6 +35,8 @@ def read_export(path: str) -> ImportedFile:
     Raises SessionStorageError if the file is not an export, and SessionCorruptedError if it is
     damaged.
     """
+    if not os.path.lexists(path):
+        raise SessionStorageError(f"there is no file {path}", path=path, hint=_FORMATS_HINT)
     with storage_errors("read", path):
         status = os.stat(path)
         if stat.S_ISDIR(status.st_mode):
