@@ -154,6 +154,28 @@ def test_put_writes_note_before_moving_files(
     assert [(tmp_path / name).read_bytes() for name in "ab"] == [b"a", b"b"]
 
 
+def test_put_of_file_that_cannot_be_moved_leaves_no_entry(
+    trash: Trash, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, other = tmp_path / "one", tmp_path / "two"
+    path.write_text("words", encoding="utf-8")
+    other.write_text("words", encoding="utf-8")
+    rename = os.rename
+
+    def refuse(source: str, target: str) -> None:
+        if source == str(path):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), source)
+        rename(source, target)
+
+    monkeypatch.setattr(os, "rename", refuse)
+    with pytest.raises(SessionStorageError, match="permission denied"):
+        trash.put("one", [str(path)])
+    assert (path.read_text(encoding="utf-8"), trash.list()) == ("words", [])
+    with pytest.raises(SessionStorageError, match="permission denied"):
+        trash.put("both", [str(other), str(path)])
+    assert [entry.label for entry in trash.list()] == ["both"], "a moved file can be restored"
+
+
 def test_put_of_missing_file_fails_without_entry(trash: Trash, tmp_path: Path) -> None:
     """An error that says so, and no entry without files."""
     with pytest.raises(SessionStorageError, match="no such file"):

@@ -66,8 +66,13 @@ class Trash:
                 os.path.dirname(self._folder), {_INFO: [json_codec.encode(info)]}
             )
             place_folder(new_folder, folder, below=self._folder)
-            for number, origin in enumerate(entry.origins):
-                move(origin, os.path.join(folder, str(number)))
+            try:
+                for number, origin in enumerate(entry.origins):
+                    move(origin, os.path.join(folder, str(number)))
+            except OSError:
+                if os.listdir(folder) == [_INFO]:
+                    self._remove(entry.id)  # Nothing was moved, so there is nothing to restore.
+                raise
         return entry
 
     def list(self) -> list[TrashEntry]:
