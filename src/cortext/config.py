@@ -378,7 +378,8 @@ def _read(path: str) -> bytes:
         return b""
     except OSError as error:
         reason = os.strerror(error.errno).lower() if error.errno else str(error)
-        raise CortextError(f"could not read {path}: {reason}") from error
+        hint = "check the owner and the permissions of the file"
+        raise CortextError(f"could not read {path}: {reason}", hint=hint) from error
 
 
 def _read_file(path: str) -> bytes:
