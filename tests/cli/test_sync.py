@@ -140,7 +140,7 @@ def test_sync_shows_and_clears_progress_bar_in_terminal(sync_home: Path) -> None
         except OSError:
             break
     os.close(ours)
-    assert child.wait(30) == 0
+    assert child.wait(60) == 0
     assert b"MB of 64." in said
     assert said.rpartition(b"\r" + b" " * 70 + b"\r")[2].startswith(b"claude  40 transcripts")
 

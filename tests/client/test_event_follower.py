@@ -111,7 +111,7 @@ def test_follower_reports_deletion_after_reconnecting(server: Background, cut_wi
 
 def test_follower_raises_when_server_stays_unreachable(server: Background, cut_wire: Wire) -> None:
     """After the time-out, in words, also if it was never there; at once without retries."""
-    with Client(server.url, TOKEN) as direct, Client(cut_wire.url, TOKEN, timeout=2) as client:
+    with Client(server.url, TOKEN) as direct, Client(cut_wire.url, TOKEN, timeout=5) as client:
         id = direct.create()
         _say(direct, id, "one")
         events = client.events(id, after="")

@@ -73,7 +73,7 @@ VERBS: list[Callable[[Client], Any]] = [
 def test_client_reports_odd_response_without_secret(name: str) -> None:
     """Of the client without an event loop."""
     data, code, words = ODD[name]
-    with talking(saying(data)) as url, Client(url, SECRET, timeout=5, retries=1) as client:
+    with talking(saying(data)) as url, Client(url, SECRET, timeout=60, retries=1) as client:
         with pytest.raises(ServiceError) as caught:
             VERBS[0](client)
         _check(caught.value, code, words)
@@ -89,7 +89,7 @@ async def test_async_client_reports_odd_response_without_secret(name: str) -> No
     """Of the client with one; and of a stream of events."""
     data, code, words = ODD[name]
     with talking(saying(data)) as url:
-        async with AsyncClient(url, SECRET, timeout=5, retries=1) as client:
+        async with AsyncClient(url, SECRET, timeout=60, retries=1) as client:
             with pytest.raises(ServiceError) as caught:
                 await client.get_history(NOBODY)
             _check(caught.value, code, words)
@@ -123,7 +123,7 @@ def test_interrupted_create_error_warns_of_possible_creation() -> None:
         wire.sendall(answer(201, b"{}")[:-1])
         wire.shutdown(socket.SHUT_RDWR)
 
-    with talking(talk) as url, Client(url, timeout=5) as client:
+    with talking(talk) as url, Client(url, timeout=60) as client:
         with pytest.raises(ServiceError, match="broke") as caught:
             client.create()
         assert caught.value.hint == "the server may have executed the request anyway"

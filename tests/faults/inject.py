@@ -61,7 +61,7 @@ class Runner:
 
     def close(self) -> None:
         self._process.kill()
-        self._process.communicate(timeout=10)
+        self._process.communicate(timeout=60)
 
     def record(self, words: list[str], folder: Path) -> tuple[dict[str, list[int]], str]:
         """For each call, the numbers it has in the verb, and what the verb said."""

@@ -36,7 +36,7 @@ def appending(
         yield process
     finally:
         process.kill()
-        process.communicate(timeout=10)
+        process.communicate(timeout=60)
 
 
 def go(process: subprocess.Popen[str]) -> None:

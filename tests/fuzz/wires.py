@@ -21,7 +21,7 @@ _HELLO = b"""\
 {"jsonrpc":"2.0","id":"hello","method":"initialize","params":{"protocolVersion":"2025-06-18",\
 "capabilities":{},"clientInfo":{"name":"x","version":"1"}}}
 {"jsonrpc":"2.0","method":"notifications/initialized"}"""
-_PATIENCE = 20.0
+_PATIENCE = 60.0
 _LINES = 20
 
 

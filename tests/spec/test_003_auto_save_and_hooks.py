@@ -170,7 +170,7 @@ def test_hook_error_handling_of_a_coroutine_hook(
             manager.register_hook("session:start", hook)
         session = manager.create()
         assert manager.current_session is session
-        await asyncio.wait_for(done.wait(), 10)
+        await asyncio.wait_for(done.wait(), 60)
         assert calls == [(session,)]
 
     asyncio.run(talk())

@@ -73,7 +73,7 @@ def test_auto_save_continues_in_thread_when_event_loop_ends(tmp_path: Path) -> N
     session = asyncio.run(begin())
     manager.register_hook("session:save", lambda _: saved.set())
     manager.add_message("user", "after the loop")
-    assert saved.wait(10)
+    assert saved.wait(60)
     assert SessionStorage(tmp_path).load(session.id).message_count == 1
     manager.close()
 

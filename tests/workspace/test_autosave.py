@@ -56,10 +56,10 @@ def test_auto_save_without_event_loop_uses_daemon_thread(
     assert isinstance(task, AutoSaveThread)
     assert task.daemon
     manager.add_message("user", "Hello")
-    assert saved.wait(10)
+    assert saved.wait(60)
     assert stored(storage, session.id) == ["Hello"]
     manager.close()
-    task.join(10)
+    task.join(60)
     assert not task.is_alive()
 
 
@@ -76,12 +76,12 @@ def test_auto_save_with_event_loop_uses_task(open_manager: Opener, storage: Sess
         assert isinstance(task, asyncio.Task)
         for content in ("one", "two"):
             manager.add_message("user", content)
-            await asyncio.wait_for(saved.wait(), 10)
+            await asyncio.wait_for(saved.wait(), 60)
             saved.clear()
             assert stored(storage, session.id)[-1] == content
         manager.close()
         with pytest.raises(asyncio.CancelledError):
-            await asyncio.wait_for(task, 10)
+            await asyncio.wait_for(task, 60)
         assert manager._auto_save_task is None
         return session.id
 
@@ -204,9 +204,9 @@ def test_failed_auto_save_is_logged_each_time_and_retried(
     monkeypatch.setattr(manager.storage, "save", disk.save)
     with caplog.at_level(logging.ERROR, logger="cortext"):
         manager.add_message("user", "Hello")
-        assert disk.failed.acquire(timeout=5)
-        assert disk.failed.acquire(timeout=5)
-        assert saved.wait(5)
+        assert disk.failed.acquire(timeout=60)
+        assert disk.failed.acquire(timeout=60)
+        assert saved.wait(60)
     lines = [record for record in caplog.records if "auto-save" in record.getMessage()]
     assert len(lines) == 2
     assert all(str(error) in record.getMessage() for record in lines)
@@ -260,7 +260,7 @@ def test_unreferenced_manager_is_garbage_collected(storage: SessionStorage) -> N
     del manager
     gc.collect()
     assert ref() is None
-    task.join(5)
+    task.join(60)
     assert not task.is_alive()
 
 

@@ -40,7 +40,7 @@ def test_create_and_resume_save_previous_session(
     task = manager._auto_save_task
     manager.add_message("user", "of the first")
     second = manager.create()
-    task.join(10)
+    task.join(60)
     assert not task.is_alive()
     assert contents(storage.load(first.id)) == ["of the first"]
     manager.add_message("user", "of the second")

@@ -38,7 +38,7 @@ class Later:
 
 
 async def until(happened: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not happened():  # noqa: ASYNC110  threads make it happen too
             await asyncio.sleep(0.005)
 
@@ -188,7 +188,7 @@ def test_hook_can_wait_for_thread_that_uses_manager(open_manager: Opener, event:
     def hook(session: object) -> None:
         thread = threading.Thread(target=lambda: manager.delete("some-id"), daemon=True)
         thread.start()
-        thread.join(2)
+        thread.join(60)
         waited.append(not thread.is_alive())
 
     manager.register_hook(event, hook)

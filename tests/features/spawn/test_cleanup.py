@@ -57,7 +57,7 @@ def there() -> set[str]:
     return {path.stem for path in Path(paths.spawn_sessions()).glob("*.jsonl")}
 
 
-def until(what: Callable[[], Any], seconds: float = 30) -> None:
+def until(what: Callable[[], Any], seconds: float = 60) -> None:
     end = time.monotonic() + seconds
     while not what():
         assert time.monotonic() < end, "it did not come about"

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from tests.command import SCRIPT
 
-PATIENCE = 30.0
+PATIENCE = 60.0
 
 
 class Reply(NamedTuple):

@@ -52,7 +52,7 @@ def test_stopped_server_keeps_every_acknowledged_message(
         until(lambda: all(len(writer.acknowledged) >= 20 for writer in writers), "posts")
         code = server.stop(number)
         for writer in writers:
-            writer.join(30)
+            writer.join(60)
             assert not writer.is_alive()
     assert code == {signal.SIGTERM: 0, signal.SIGINT: 130, signal.SIGKILL: -9}[number]
     for writer in writers:
@@ -169,6 +169,6 @@ def test_slow_reader_gets_complete_response_during_shutdown(tmp_path: Path) -> N
                 if time.monotonic() < paced:
                     # Reads are paced: it is this that takes long.
                     threading.Event().wait(0.05)
-        assert server.process.wait(30) == 0
+        assert server.process.wait(60) == 0
     assert got.endswith(b"}")
     assert all(text.encode() in got for text in said)
