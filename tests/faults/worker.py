@@ -144,7 +144,7 @@ class Worker:
 
         finder = Finder()
         finder.refresh()
-        if not finder.answer(SearchRequest("said", best=False)).groups:
+        if not finder.answer(SearchRequest("said")).groups:
             self._say("bad", "the search found nothing")
         self._say("ack", "search", "", "")
 
