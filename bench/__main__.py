@@ -242,6 +242,7 @@ def show(figures: dict[str, Any], bars: list[Bar]) -> None:
     j = figures["j"]
     print(f"  (j) hook     {j['hook']:.0f} ms, {j['hook'] / j['bare']:.1f} x a bare start")
     show_search(figures["l"])
+    show_retrieval(figures["p"])
     print(f"  (f) race     log {median(f, 'log'):.0f}/s, raw {median(f, 'raw'):.0f}/s")
     print(f"\n{'':42} {'measured':>10}  {'bar':>8}")
     for bar in bars:
@@ -259,6 +260,15 @@ def show_search(figures: dict[str, Any]) -> None:
             print(f"  (l) {name:8} {found['rate']:.0f}/s, {found['size']:.2f} x, {times} ms")
     if figures["ripgrep"]:
         print(f"  (l) ripgrep  a rare word in {figures['ripgrep'] * 1e3:.0f} ms, without an index")
+
+
+def show_retrieval(figures: dict[str, dict[str, float]]) -> None:
+    """Print how well each face finds conversations, or that there is no development set."""
+    if not figures:
+        print("  (p) finding  not measured: set CORTEXT_RETRIEVAL to the development set")
+    for face, shares in figures.items():
+        found = ", ".join(f"{name} {share:.2f}" for name, share in shares.items())
+        print(f"  (p) {face:16} {found}")
 
 
 def line(figures: Figures, scale: float, unit: str) -> str:

@@ -82,12 +82,65 @@ def faces() -> dict[str, Callable[[str], list[str]]]:
         groups = finder.answer(SearchRequest(query, most=_MOST)).groups
         return [group.row.key for group in groups]
 
-    def command(query: str) -> list[str]:
-        words = [CORTEXT, "search", "--json", "-n", str(_MOST), "--", query]
-        done = subprocess.run(words, check=False, capture_output=True, text=True)
-        return [*dict.fromkeys(hit["id"] for hit in json.loads(done.stdout or "[]"))]
+    found: dict[str, Callable[[str], list[str]]] = {"core": answer}
+    found |= {"search": _by_search, "search --json": _by_json}
+    found |= {"resume and show": _by_words}
+    return {**found, "picker": _by_picker(), "web page": _by_web_page, "MCP": _by_mcp}
 
-    return {"core": answer, "search --json": command}
+
+def _run(*words: str) -> subprocess.CompletedProcess[str]:
+    command = [CORTEXT, *words]
+    return subprocess.run(
+        command, check=False, capture_output=True, text=True, stdin=subprocess.DEVNULL
+    )
+
+
+def _by_search(query: str) -> list[str]:
+    done = _run("search", "-n", str(_MOST), "--", query)
+    return [line.partition("\t")[0] for line in done.stdout.splitlines()]
+
+
+def _by_json(query: str) -> list[str]:
+    done = _run("search", "--json", "-n", str(_MOST), "--", query)
+    return [*dict.fromkeys(hit["id"] for hit in json.loads(done.stdout or "[]"))]
+
+
+def _by_words(query: str) -> list[str]:
+    """Return the conversations from which `resume` and `show` let the user choose."""
+    from cortext.features.listing.conversation_list import ConversationList
+    from cortext.features.search.name_or_text_lookup import find_conversation
+
+    found = find_conversation(ConversationList(os.getcwd(), everywhere=True), query)
+    return [row.key for row in found.rows[:_MOST]]
+
+
+def _by_picker() -> Callable[[str], list[str]]:
+    from cortext.cli.picker.picker_items import PickerItems
+    from cortext.cli.picker.picker_search import PickerQuery, TextFinder
+
+    items, finder = PickerItems.everywhere(), TextFinder(lambda _: None, lambda: False)
+
+    def ask(query: str) -> list[str]:
+        found = finder.find(PickerQuery(query, items)).with_titled(items.titled(query))
+        return [row.key for row in found if not isinstance(row, str)]
+
+    return ask
+
+
+def _by_web_page(query: str) -> list[str]:
+    from cortext.web import list_page
+    from cortext.web.list_request import ListRequest
+
+    return [found.card.row.key for found in list_page.search(ListRequest(q=query)).found]
+
+
+def _by_mcp(query: str) -> list[str]:
+    from cortext.mcp.tool_table import TOOLS
+    from cortext.mcp.visibility import Reach
+
+    given = {"query": query, "all": True}
+    answer = TOOLS["search_workspace"].call("search_workspace", Reach(os.getcwd()), given)
+    return [*dict.fromkeys(hit["id"] for hit in answer.plain["hits"])]
 
 
 def measure(data: Path, ask: Callable[[str], list[str]]) -> dict[str, float]:

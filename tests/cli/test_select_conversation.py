@@ -132,13 +132,13 @@ def test_empty_list_and_search_name_doctor_which_names_folders(claude_person: Pe
     assert "CLAUDE_CONFIG_DIR is not set" in said
 
 
-def test_show_suggests_word_from_messages_for_misspelt_name(claude_person: Person) -> None:
-    """As a search has it, and no title that is merely alike."""
+def test_show_offers_closest_conversation_for_misspelt_word(claude_person: Person) -> None:
     proj = claude_person.project("proj")
     claude_person.say(proj, ["What about the cache?", "Redis, for the lists."])
     claude_person.say(proj, ["Redo the sunset", "Orange."])
     done = cortext(proj, "show", "redsi")
-    assert (done.returncode, 'did you mean "redis"?' in done.stderr) == (3, True)
+    assert (done.returncode, 'Showing results for "redis".' in done.stderr) == (3, True)
+    assert "What about the cache?" in done.stderr
     assert "sunset" not in done.stderr
 
 

@@ -138,9 +138,11 @@ REFUSED = [
     ("search_workspace", {"query": "x", "limit": 10**9}, "expected `int` <= 50"),
     ("search_workspace", {"query": "x", "limit": 10**400}, "expected `int` <= 50"),
     ("search_workspace", {"query": "x", "limit": 1.5}, "expected `int`, got `float`"),
-    ("search_workspace", {"query": "x", "from": 11}, "expected `str`, got `int`"),
-    ("search_workspace", {"query": "x", "from": "1.2"}, "matching regex"),
-    ("search_workspace", {"query": "x", "from": f"1.1.{9**99}"}, "of length <= 42"),
+    ("search_workspace", {"query": "x", "from": 0}, "expected `int` >= 1"),
+    ("search_workspace", {"query": "x", "from": "1.2"}, "expected `int`, got `str`"),
+    ("search_workspace", {"query": "x", "max_tokens": 99}, "expected `int` >= 100"),
+    ("search_workspace", {"query": "x", "max_tokens": 10**9}, "expected `int` <= 50000"),
+    ("search_workspace", {"query": "x", "id": "/etc/passwd"}, "session not found"),
     ("search_workspace", {"query": "x", "type": "../../"}, "there is no conversation type"),
     ("search_workspace", {"query": "x", "type": "\0"}, "there is no conversation type"),
     ("search_workspace", {"query": "x" * 1_000_000}, "of length <= 2000"),
@@ -190,8 +192,8 @@ def test_search_accepts_odd_queries_as_plain_words(wire: Wire) -> None:
 
 @pytest.mark.timeout(60)
 def test_from_beyond_last_result_returns_empty_page(wire: Wire) -> None:
-    result = wire.call("search_workspace", query="cursors", **{"from": "1.0.0"})["result"]
-    assert result["content"][0]["text"].startswith("No more results.")
+    result = wire.call("search_workspace", query="cursors", **{"from": 1_000_000})["result"]
+    assert result["content"][0]["text"].startswith("No more results: 1 conversation")
     assert (result["structuredContent"]["hits"], result["structuredContent"]["next"]) == ([], None)
     result = wire.call("list_conversations", **{"from": 1_000_000})["result"]
     assert result["structuredContent"]["conversations"] == []

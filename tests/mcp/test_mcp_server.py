@@ -242,34 +242,40 @@ def test_malformed_request_does_not_stop_server(workspace: Path) -> None:
 
 
 def test_search_and_list_page_through_every_result_once(workspace: Path) -> None:
-    """Every text once, by `next`."""
-    say(workspace, "002-plan-paging", *(f"heron number {n}" for n in range(7)))
-    seen: list[int] = []
+    ids = {begin(workspace, "plan", f"Birds {n}", f"heron number {n}") for n in range(7)}
+    seen: list[str] = []
     page = facts(call("search_workspace", query="heron", limit=3))
-    # What is said meanwhile is newer than all of them.
-    say(workspace, "002-plan-paging", "another heron")
+    assert page["total"] == 7
     while page:
-        seen += [hit["message"] for hit in page["hits"]]
+        seen += [hit["id"] for hit in page["hits"]]
         start = page["next"]
         page = start and facts(call("search_workspace", query="heron", limit=3, from_=start))
-    assert sorted(seen) == list(range(3, 10))
+    assert (len(seen), {*seen}) == (7, ids)
     listed = facts(call("list_conversations", limit=1))
-    assert (len(listed["conversations"]), listed["total"], listed["next"]) == (1, 2, 2)
-    assert facts(call("list_conversations", limit=1, from_=2))["next"] is None
+    assert (len(listed["conversations"]), listed["total"], listed["next"]) == (1, 9, 2)
+    assert facts(call("list_conversations", limit=1, from_=9))["next"] is None
+
+
+def test_search_in_one_conversation_returns_all_its_texts(workspace: Path) -> None:
+    say(workspace, "002-plan-paging", *(f"heron number {n}" for n in range(7)))
+    found = call("search_workspace", query="heron")
+    assert len(facts(found)["hits"]) == 3
+    assert "For more texts of one conversation, call again with its `id`." in text(found)
+    one = facts(call("search_workspace", query="heron", id="002", limit=50))
+    assert sorted(hit["message"] for hit in one["hits"]) == [*range(3, 10)]
+    few = call("search_workspace", query="heron", id="002", limit=5)
+    assert len(facts(few)["hits"]) == 5
+    assert "a larger `limit` shows them" in text(few)
 
 
 def test_search_reports_hits_without_requested_signs(workspace: Path) -> None:
-    """They come last, and how many they are is said, in words and as a number."""
-    say(workspace, "002-plan-paging", "written in zig++", "zig is fine", "more zig")
+    say(workspace, "002-plan-paging", "written in zig++")
+    say(workspace, "001-brainstorm-api-design", "zig is fine", "more zig")
     result = call("search_workspace", query="zig++")
     assert "written in zig++" in facts(result)["hits"][0]["text"]
     assert facts(result)["without_signs"] == 2
-    assert "The last 2 match the words of the query, but not its punctuation." in text(result)
+    assert "2 texts match the words of the query, but not its punctuation." in text(result)
     assert facts(call("search_workspace", query="zig"))["without_signs"] == 0
-    one = text(call("search_workspace", query="fine++")).split("\n")[0]
-    assert one == (
-        "1 text, newest first. It matches the words of the query, but not its punctuation."
-    )
 
 
 def test_long_conversation_is_paged_in_bounded_answers(workspace: Path) -> None:

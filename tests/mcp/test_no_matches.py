@@ -15,38 +15,39 @@ from tests.mcp.mcp_client import call, facts, refused, text
 OUTSIDE = "`all: true` also searches outside this workspace. Use it only if the person agrees."
 
 
-def test_search_without_hits_returns_near_texts(workspace: Path) -> None:
-    """A sentence has what it is about, with the words that were given up; they are no hits."""
+def test_search_names_words_that_best_match_lacks(workspace: Path) -> None:
     answer = call("search_workspace", query="when did we choose cursors for the orders?")
     found = facts(answer)
-    assert (found["hits"], found["next"]) == ([], None)
     assert found["without"] == ["choose"]
-    assert {hit["title"] for hit in found["near"]} == {"Paging"}
+    assert {hit["title"] for hit in found["hits"]} == {"Paging"}
     lines = text(answer).split("\n")
-    assert lines[0].startswith("Nothing was found. No message contains all these words; these ")
+    assert lines[0].endswith("No conversation has all words; the best one lacks: choose.")
     assert any("| With opaque cursors." in line for line in lines)
-    assert lines[-1] == OUTSIDE
-    again = call("search_workspace", query="choose cursors", all_=True)
-    assert OUTSIDE not in text(again)
 
 
-def test_search_suggests_similar_word_of_this_workspace(workspace: Path, elsewhere: str) -> None:
+def test_search_without_results_says_how_to_search_everywhere(workspace: Path) -> None:
+    assert text(call("search_workspace", query="xylophone")).split("\n")[-1] == OUTSIDE
+    assert OUTSIDE not in text(call("search_workspace", query="xylophone", all_=True))
+
+
+def test_search_corrects_to_words_of_this_workspace_only(workspace: Path, elsewhere: str) -> None:
     """One that was said here; what was said elsewhere is not told, unless that is asked for."""
-    answer = call("search_workspace", query="GraphQLL")
-    assert facts(answer)["did_you_mean"] == ["graphql"]
-    assert 'Did you mean "graphql"?' in text(answer)
+    answer = call("search_workspace", query="graphqll")
+    assert facts(answer)["corrections"] == [{"typed": "graphqll", "used": "graphql"}]
+    assert 'No conversation contains "graphqll"; these are results for "graphql".' in text(answer)
     hidden = call("search_workspace", query="quokkka")
-    assert (facts(hidden)["did_you_mean"], 'quokka"' in text(hidden)) == ([], False)
-    assert facts(call("search_workspace", query="quokkka", all_=True))["did_you_mean"] == ["quokka"]
+    assert (facts(hidden)["corrections"], 'quokka"' in text(hidden)) == ([], False)
+    (found,) = facts(call("search_workspace", query="quokkka", all_=True))["corrections"]
+    assert found["used"] == "quokka"
     # Nor is a title of another workspace.
-    assert facts(call("search_workspace", query="Privat mattrr"))["did_you_mean"] == []
-    everywhere = facts(call("search_workspace", query="Privat mattrr", all_=True))
+    assert facts(call("search_workspace", query="Privatematte"))["did_you_mean"] == []
+    everywhere = facts(call("search_workspace", query="Privatematte", all_=True))
     assert everywhere["did_you_mean"]
 
 
 def test_search_suggests_similar_title_with_id(workspace: Path) -> None:
     """With its id, as text of the past."""
-    answer = call("search_workspace", query="API desgin")
+    answer = call("search_workspace", query="apidesign")
     lines = text(answer).split("\n")
     assert facts(answer)["did_you_mean"]
     assert any("001-brainstorm-api-design" in line for line in lines)

@@ -21,9 +21,9 @@ def test_paging_past_titles_returns_each_text_once(workspace: Path) -> None:
     for number in range(5):
         begin(workspace, "plan", f"Bustard {number}", f"bustard of {number}", f"bustard! {number}")
     seen: list[tuple[str, int]] = []
-    after = ""
+    after = 1
     for _ in range(20):
-        page = facts(call("search_workspace", query="bustard", limit=3, from_=after))
+        page = facts(call("search_workspace", query="bustard", limit=2, from_=after))
         seen += [(hit["id"], hit["message"]) for hit in page["hits"]]
         after = page["next"]
         if not after:

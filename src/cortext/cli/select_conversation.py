@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
 from cortext import paths
-from cortext.catalog.fulltext.spelling_suggestions import unknown
-from cortext.catalog.lookup import OFFERED, is_number, misspelt, nearest, with_words
+from cortext.catalog.lookup import is_number, misspelt, nearest
 from cortext.catalog.row import ConversationRow
 from cortext.cli.progress import ProgressBar
-from cortext.cli.terminal_text import can_ask, cells, clean, cut_to_terminal, fit, one_line, say
+from cortext.cli.terminal_text import can_ask, cells, cut_to_terminal, fit, one_line
 from cortext.cli.views.bar_chart import counted
 from cortext.cli.views.list_view import (
     brief_ids,
@@ -24,7 +24,9 @@ from cortext.clock import ago
 from cortext.errors import AmbiguousIdError, CortextError, SessionNotFoundError
 from cortext.features.listing.conversation_list import EVERYTHING, ConversationList, ListFilter
 from cortext.features.listing.unique_names import Names
-from cortext.formats.text_search.search_query import parse
+
+if TYPE_CHECKING:
+    from cortext.features.search.name_or_text_lookup import FoundConversations
 
 _MAX_SHOWN = 20
 _MIN_TITLE = 20
@@ -57,22 +59,25 @@ def choose(
     conversations = ConversationList(paths.workspace_root(), everywhere=everywhere)
     bar = ProgressBar("reading conversations")
     try:
-        found, searched = conversations.find(query, wanted), None
+        found, texts = conversations.find(query, wanted), None
         if not found and forgiving and not is_number(query):
             from cortext.features.search.name_or_text_lookup import find_by_text
 
-            found, searched = find_by_text(conversations, query, bar.progress)
+            texts = find_by_text(conversations, query, bar.progress)
+            found = () if texts.is_closest else texts.rows
     finally:
         bar.clear()
     update_in_background(conversations)
-    if searched:
-        _say_searched(found, *searched)
+    if texts and texts.searched:
+        _say_searched(found, *texts.searched)
     if not found and forgiving:
         found = _find_similar_titles(query, conversations, wanted)
+    if not found and texts and texts.rows:
+        return _ask_closest(texts, query)
     if not found:
         for root in conversations.missing:
             say_missing(root)
-        _say_nearest(query, conversations, _say_other_words(query) if forgiving else {})
+        _say_nearest(query, conversations)
         raise _not_found_error(query)
     if conversations.origin and len(found) == 1 and not origins:
         raise _imported_error(conversations.origin, found[0])
@@ -82,6 +87,22 @@ def choose(
             conversations, [each for each in conversations.idle if each.identity == row.identity]
         )
     return row
+
+
+def _ask_closest(found: FoundConversations, query: str) -> ConversationRow:
+    """Ask which of the closest conversations the user means, and return it.
+
+    Raises SessionNotFoundError if there is no terminal to ask on.
+    """
+    from cortext.cli.views.search_run import say_difference
+
+    say_difference(found)
+    if can_ask():
+        return ask(found.rows, query)
+    _print_candidates(found.rows)
+    error = SessionNotFoundError(query, noun="conversation")
+    error.hint = "name one of the closest conversations above by its id"
+    raise error
 
 
 def _imported_error(origin: str, row: ConversationRow) -> CortextError:
@@ -171,9 +192,7 @@ def ask(rows: Sequence[ConversationRow], query: str = "") -> ConversationRow:
 
 def _ambiguous_error(rows: Sequence[ConversationRow], query: str) -> AmbiguousIdError:
     """Print the matching conversations with their ids, and return the error to raise."""
-    names = Names(rows)
-    for row in rows[:_MAX_SHOWN]:
-        click.echo(one_line(f"{names.of(row)}  {_facts_and_title(row)}"), err=True)
+    names = _print_candidates(rows)
     error = AmbiguousIdError(query, [names.of(row) for row in rows])
     # The ids are already printed, so the error does not repeat them.
     what = f"match {query}" if query else "are active"
@@ -183,6 +202,14 @@ def _ambiguous_error(rows: Sequence[ConversationRow], query: str) -> AmbiguousId
     example = clean(brief_ids(rows)[0], lines=False)
     error.hint = f"type more of an id, for example `{example}`, or more words of the title"
     return error
+
+
+def _print_candidates(rows: Sequence[ConversationRow]) -> Names:
+    """Print the first conversations with their ids, and return the ids of all of them."""
+    names = Names(rows)
+    for row in rows[:_MAX_SHOWN]:
+        click.echo(one_line(f"{names.of(row)}  {_facts_and_title(row)}"), err=True)
+    return names
 
 
 def _choice_line(number: int, row: ConversationRow, name: str) -> str:
@@ -230,32 +257,8 @@ def _find_similar_titles(
     return similar
 
 
-def _say_other_words(query: str) -> dict[str, str]:
-    """Print "did you mean" for each query word that occurs in no conversation.
-
-    Return a dict that maps each of these words to the similar word that was printed.
-    """
-    tokens = [token for term in parse(query).terms for token in term.tokens]
-    similar_words = {word: near for word, near in unknown(tokens).items() if near}
-    for word, near in similar_words.items():
-        say(f'"{clean(word)}" was not found anywhere; did you mean "{clean(near)}"?')
-    return similar_words
-
-
-def _say_nearest(
-    query: str, conversations: ConversationList, similar_words: dict[str, str]
-) -> None:
-    """Print "did you mean" with the conversations that the user may have meant.
-
-    `similar_words` maps query words that occur nowhere to similar words. Suggest titles with the
-    similar words. If the dict is empty, suggest titles that resemble the query.
-    """
-    rows_here, similar = conversations.list().rows, list[ConversationRow]()
-    if similar_words:
-        meant = " ".join(similar_words.get(word, word) for word in query.casefold().split())
-        everywhere = conversations.list(everywhere=True).rows
-        similar = with_words(meant, rows_here) or with_words(meant, everywhere)
-    one_word = bool(similar_words) and len(query.split()) == 1
-    for row in similar[:OFFERED] if similar or one_word else nearest(query, rows_here):
+def _say_nearest(query: str, conversations: ConversationList) -> None:
+    """Print "did you mean" with the conversations whose titles resemble the query."""
+    for row in nearest(query, conversations.list().rows):
         line = one_line(f"did you mean {short_id(row)}: {row.title}")
         click.echo(cut_to_terminal(line if line.endswith("?") else f"{line}?", err=True), err=True)

@@ -7,18 +7,16 @@ from collections.abc import Sequence
 
 from msgspec import field
 
-from cortext.catalog.row import ConversationRow
+from cortext.catalog.fulltext.fulltext_index import TITLE
 from cortext.features.doctor.problem import pluralize
 from cortext.features.listing.conversation_list import ListFilter
-from cortext.features.listing.time_ranges import Span, date_range
+from cortext.features.listing.time_ranges import date_range
 from cortext.features.listing.unique_names import reopens
 from cortext.features.search.decisions import get_decisions as decided
-from cortext.features.search.search import SearchCursor, SearchHit, TextFilter
-from cortext.features.search.search_results import SearchRequest
-from cortext.formats.text_search.search_query import folded, parse
-from cortext.formats.text_search.text_folding import bare
+from cortext.features.search.search import SearchHit, TextFilter
+from cortext.features.search.search_results import Finder, SearchPage, SearchRequest
 from cortext.mcp import tool_arguments
-from cortext.mcp.no_matches import near
+from cortext.mcp.no_matches import explain
 from cortext.mcp.tool_answers import (
     NOTICE,
     AnswerFacts,
@@ -29,6 +27,8 @@ from cortext.mcp.tool_answers import (
     bars,
     conversation,
     fenced,
+    fit_budget,
+    make_inert,
     marked,
     new_nonce,
     quote_line,
@@ -39,35 +39,48 @@ from cortext.mcp.visibility import Reach, read_row
 
 _PLACES = {"title": "title", "document": "document", "agents": "sub-agents"}
 _PASSAGES = 3
-"""The number of passages of each conversation that `get_context` returns."""
-_MAX_HITS = 200
+"""The maximum number of passages of each conversation in an answer."""
 _HOW_TO_READ = (
     "To read more, call get_conversation with the `id`, and with the number of a message as `from` "
     "or with `part: document` or `part: agents`."
 )
+_MORE_RESULTS = (
+    "{} more conversations match: call again with `from: {}`, or with a larger `max_tokens`."
+)
+_MORE_TEXTS = "More texts match: a larger `limit` shows them."
+_MORE_TEXTS_OF_ONE = "For more texts of one conversation, call again with its `id`."
 _HOW_TO_SEARCH_OUTSIDE = (
     "`all: true` also searches outside this workspace. Use it only if the person agrees."
 )
 
 
+class Correction(AnswerFacts, kw_only=True):
+    """A word of the query that no conversation contains, and the word that was searched instead."""
+
+    typed: str
+    used: str
+
+
 class SearchAnswer(AnswerFacts, kw_only=True):
-    """The passages that a search found, the newest first.
+    """The passages that a search found, grouped by conversation, the best match first.
 
-    `next` is the `from` of the next page; None means that this is the last page. `without_signs` is
-    the number of passages at the end that contain the words of the query, but not its punctuation.
-    `unread` is the number of conversations that are not read yet: a later search may find more.
+    `total` is the number of conversations that match. `next` is the `from` of the first
+    conversation that was left out; None means that none was. `without` are the words that the first
+    conversation lacks, if no conversation has all words. `without_signs` is the number of passages
+    that contain the words of the query, but not its punctuation. `unread` is the number of
+    conversations that are not read yet: a later search may find more.
 
-    The other fields are set if nothing was found. `near` are passages that match partly, and
-    `without` are the words of the query that these passages lack. `did_you_mean` are similar words
-    or titles. `narrowed_by` are the arguments that exclude all results.
+    The other fields are set if nothing was found. `did_you_mean` are similar words or titles.
+    `narrowed_by` are the arguments that exclude all results.
     """
 
     notice: str = NOTICE
     hits: list[Text]
-    next: str | None
-    without_signs: int = 0
-    near: list[Text] = field(default_factory=list[Text])
+    total: int = 0
+    next: int | None = None
     without: list[str] = field(default_factory=list[str])
+    corrections: list[Correction] = field(default_factory=list[Correction])
+    without_signs: int = 0
     did_you_mean: list[str] = field(default_factory=list[str])
     narrowed_by: list[str] = field(default_factory=list[str])
     unread: int = 0
@@ -133,78 +146,141 @@ class DecisionsAnswer(AnswerFacts, kw_only=True):
 
 
 def search_workspace(reach: Reach, given: tool_arguments.SearchArguments) -> ToolAnswer:
-    """Search the messages of past conversations in this workspace, newest first. Covers all AI
+    """Search the messages of past conversations in this workspace, best match first. Covers all AI
     tools. Use it when the person refers to earlier work, or before you decide something that may
     already be decided."""
     kind, span = reach.kind(given.type), date_range(given.date_range)
-    after, everywhere = SearchCursor.read(given.first) if given.first else None, given.everywhere
-    found = reach.search_without_titles(
+    question = SearchRequest(
         given.query,
-        kind=kind,
-        span=span,
-        most=given.limit + 1,
-        everywhere=everywhere,
-        after=after,
+        ListFilter(kind=kind),
+        TextFilter(since=span.since, until=span.until),
+        most=given.limit,
+        each=_PASSAGES,
+        only=reach.one(given.id, everywhere=given.everywhere).identity if given.id else None,
+        skip=given.first - 1,
     )
-    if not found and after is None:
-        narrow = TextFilter(since=span.since, until=span.until)
-        question = SearchRequest(given.query, ListFilter(kind=kind), narrow, most=given.limit)
-        return _empty_answer(reach, question, everywhere)
-    page, nonce = found[: given.limit], new_nonce()
-    more = str(page[-1].place) if len(found) > len(page) else None
-    loose = sum(not hit.exact for hit in page)
-    hits = [_passage(reach, hit, nonce) for hit in page]
-    first = f"{pluralize(len(hits), 'text')}, newest first." if hits else "No more results."
+    finder = reach.finder(everywhere=given.everywhere)
+    page = finder.answer(question)
+    if not page.total:
+        return _empty_answer(reach, finder, question, given)
+    hits, nonce = _best_first(page), new_nonce()
+    order = {id(hit): n for n, hit in enumerate(hit for g in page.groups for hit in g.hits)}
+
+    def build(count: int) -> ToolAnswer:
+        shown = sorted(hits[:count], key=lambda hit: order[id(hit)])
+        return _search_answer(reach, given, page, shown, nonce)
+
+    return fit_budget(build, len(hits), given.max_tokens)
+
+
+def _best_first(page: SearchPage) -> list[SearchHit]:
+    """Return the best passage of each conversation, then the second passages, and so on."""
+    most = max((len(group.hits) for group in page.groups), default=0)
+    return [group.hits[n] for n in range(most) for group in page.groups if n < len(group.hits)]
+
+
+def _search_answer(
+    reach: Reach,
+    given: tool_arguments.SearchArguments,
+    page: SearchPage,
+    shown: Sequence[SearchHit],
+    nonce: str,
+) -> ToolAnswer:
+    """Return the answer to a search that shows some of the found passages."""
+    count = len({hit.row.identity for hit in shown})
+    end = given.first - 1 + count
+    more = end + 1 if end < page.total else None
+    if not shown:
+        return _answer_without_passages(given, page)
+    hits = [_passage(reach, hit, nonce) for hit in shown]
+    loose = sum(not hit.exact for hit in shown)
+    corrections = [
+        Correction(typed=short(word), used=short(used)) for word, used in page.corrections.items()
+    ]
+    without = [short(word) for word in page.missing]
+    first = [f"Conversations {given.first} to {end} of {page.total}, best match first."]
+    first += [
+        f'No conversation contains "{each.typed}"; these are results for "{each.used}".'
+        for each in corrections
+    ]
+    if without:
+        first.append(f"No conversation has all words; the best one lacks: {', '.join(without)}.")
     if loose:
-        which = "The last one matches" if loose == 1 else f"The last {loose} match"
-        which = which if loose < len(hits) else "It matches" if loose == 1 else "They match"
-        first += f" {which} the words of the query, but not its punctuation."
-    last = [f'More results: call again with `from: "{more}"`.'] if more else []
-    last += [_HOW_TO_READ] if hits else []
-    blocks = [_block(hit, n) for n, hit in enumerate(hits, 1)]
-    return ToolAnswer(
-        SearchAnswer(hits=hits, next=more, without_signs=loose), fenced(nonce, first, blocks, last)
+        which = "1 text matches" if loose == 1 else f"{loose} texts match"
+        first.append(f"{which} the words of the query, but not its punctuation.")
+    last = [_MORE_RESULTS.format(page.total - end, more)] if more else []
+    if len(shown) < sum(len(group.hits) for group in page.groups[:count]):
+        last.append("Some matching texts were left out: a larger `max_tokens` shows them.")
+    elif any(group.more for group in page.groups[:count]):
+        last.append(_MORE_TEXTS if given.id else _MORE_TEXTS_OF_ONE)
+    facts = SearchAnswer(
+        hits=hits,
+        total=page.total,
+        next=more,
+        without=without,
+        corrections=corrections,
+        without_signs=loose,
     )
+    blocks = [_block(hit, n) for n, hit in enumerate(hits, 1)]
+    return ToolAnswer(facts, fenced(nonce, " ".join(first), blocks, [*last, _HOW_TO_READ]))
 
 
-def _empty_answer(reach: Reach, question: SearchRequest, everywhere: bool) -> ToolAnswer:
-    """Return the answer to a search that found nothing: the reason, and texts that match partly.
+def _answer_without_passages(given: tool_arguments.SearchArguments, page: SearchPage) -> ToolAnswer:
+    """Return the answer if there are no passages on this page, or if none fits the budget."""
+    if not page.groups:
+        text = f"No more results: {pluralize(page.total, 'conversation')} in all."
+        return ToolAnswer(SearchAnswer(notice="", hits=[], total=page.total), text)
+    text = (
+        f"{pluralize(page.total, 'conversation')} found, but no text fits into "
+        f"{given.max_tokens} tokens. Call again with a larger `max_tokens`, such as 1000."
+    )
+    facts = SearchAnswer(notice="", hits=[], total=page.total, next=given.first)
+    return ToolAnswer(facts, text)
+
+
+def _empty_answer(
+    reach: Reach, finder: Finder, question: SearchRequest, given: tool_arguments.SearchArguments
+) -> ToolAnswer:
+    """Return the answer to a search that found nothing: the reason, and suggestions.
 
     If the search was limited to the workspace, the last line says how to search everywhere.
     """
-    explanation, nonce = near(reach.finder(everywhere=everywhere), question), new_nonce()
-    texts = [_passage(reach, hit, nonce) for hit in explanation.hits]
-    titles = [short(row.title) for row in explanation.titles]
-    blocks = [_block(text, n) for n, text in enumerate(texts, 1)]
-    blocks += [
-        QuotedBlock(f"Did you mean {reach.name(row)} · {short(row.title)}?")
-        for row in explanation.titles
-    ]
-    last = [f'Did you mean "{word}"?' for word in explanation.words]
-    last += [_HOW_TO_READ] if blocks else []
-    last += [] if everywhere else [_HOW_TO_SEARCH_OUTSIDE]
-    facts = SearchAnswer(
-        hits=[],
-        next=None,
-        near=texts,
-        without=[*explanation.without],
-        did_you_mean=[*explanation.words] or titles,
-        narrowed_by=[*explanation.narrowed],
-    )
-    return ToolAnswer(facts, fenced(nonce, explanation.first, blocks, last))
+    explanation, nonce = explain(finder, question), new_nonce()
+
+    def build(count: int) -> ToolAnswer:
+        words, titles = explanation.words[:count], explanation.titles[:count]
+        blocks = [
+            QuotedBlock(f"Did you mean {reach.name(row)} · {short(row.title)}?") for row in titles
+        ]
+        last = [f'Did you mean "{short(word)}"?' for word in words]
+        last += [_HOW_TO_READ] if blocks else []
+        last += [] if given.everywhere else [_HOW_TO_SEARCH_OUTSIDE]
+        facts = SearchAnswer(
+            notice=NOTICE if blocks else "",
+            hits=[],
+            did_you_mean=[short(word) for word in words] or [short(row.title) for row in titles],
+            narrowed_by=[*explanation.narrowed],
+        )
+        if blocks:
+            return ToolAnswer(facts, fenced(nonce, explanation.first, blocks, last))
+        return ToolAnswer(facts, "\n".join(map(make_inert, (explanation.first, *last))))
+
+    count = max(len(explanation.words), len(explanation.titles))
+    return fit_budget(build, count, given.max_tokens)
 
 
 def get_context(reach: Reach, given: tool_arguments.ContextArguments) -> ToolAnswer:
     """Collect what past conversations of this workspace say about a topic: the best matches, where
     each one stopped, and matching messages. Use it before you start a new task."""
-    found = _by_conversation(reach, given.topic, given.everywhere)[: given.max_results]
-    nonce = new_nonce()
+    finder = reach.finder(everywhere=given.everywhere)
+    request = SearchRequest(given.topic, most=given.max_results, each=_PASSAGES)
+    found, nonce = finder.answer(request).groups, new_nonce()
     conversations = [
         TopicConversation(
-            conversation=conversation(row, reach.name(row)),
-            texts=[_passage(reach, hit, nonce) for hit in _sort_by_role(hits)[:_PASSAGES]],
+            conversation=conversation(group.row, reach.name(group.row)),
+            texts=[_passage(reach, hit, nonce) for hit in group.hits if hit.number != TITLE],
         )
-        for row, hits in found
+        for group in found
     ]
     blocks: list[QuotedBlock] = []
     for number, each in enumerate(conversations, 1):
@@ -255,12 +331,7 @@ def list_conversations(reach: Reach, given: tool_arguments.List) -> ToolAnswer:
 def get_decisions(reach: Reach, given: tool_arguments.DecisionsArguments) -> ToolAnswer:
     """Find decisions about a topic in past conversations of this workspace. Returns sentences and
     their messages. A sentence is found by its words, so read its message before you rely on it."""
-
-    def find(text: str, most: int) -> Sequence[SearchHit]:
-        span, everywhere = Span(), given.everywhere
-        return reach.search(text, kind=None, span=span, most=most, everywhere=everywhere)
-
-    nonce = new_nonce()
+    finder, nonce = reach.finder(everywhere=given.everywhere), new_nonce()
     found = [
         DecisionFacts(
             id=reach.name(each.row),
@@ -271,7 +342,7 @@ def get_decisions(reach: Reach, given: tool_arguments.DecisionsArguments) -> Too
             timestamp=when(each.time),
             text=marked(each.sentence, nonce),
         )
-        for each in decided(given.topic, find, read_row, most=given.limit)
+        for each in decided(given.topic, finder.ranked_rows, read_row, most=given.limit)
     ]
     blocks = [
         QuotedBlock(f"{n}. {it.id} · {it.title} · message {it.message} · {it.role}", bars(it.text))
@@ -280,44 +351,6 @@ def get_decisions(reach: Reach, given: tool_arguments.DecisionsArguments) -> Too
     first = f"{pluralize(len(found), 'decision')}." if found else "No decision was found."
     last = [_HOW_TO_READ] if found else [] if given.everywhere else [_HOW_TO_SEARCH_OUTSIDE]
     return ToolAnswer(DecisionsAnswer(decisions=found), fenced(nonce, first, blocks, last))
-
-
-def _by_conversation(
-    reach: Reach, topic: str, everywhere: bool
-) -> list[tuple[ConversationRow, list[SearchHit]]]:
-    """Return the conversations that contain words of a topic, each with its search hits.
-
-    The first conversation contains the most words of the topic. If two conversations contain
-    equally many, the conversation with more hits comes first, then the newer conversation.
-    """
-    words = list(dict.fromkeys(" ".join(term.tokens) for term in parse(topic).terms))
-    any_of = " OR ".join(f'"{word}"' for word in words)
-    found: dict[tuple[str, str], tuple[ConversationRow, list[SearchHit]]] = {}
-    scores: dict[tuple[str, str], int] = {}
-    for query, weight in ((topic, len(words)), (any_of, 0)) if words else ():
-        for hit in reach.search(
-            query, kind=None, span=Span(), most=_MAX_HITS, everywhere=everywhere
-        ):
-            row, hits = found.setdefault(hit.row.identity, (hit.row, []))
-            if all((hit.number, hit.role) != (other.number, other.role) for other in hits):
-                hits.append(hit)
-            snippet = bare(folded(hit.snippet.text))
-            score = weight or sum(word in snippet for word in words)
-            scores[row.identity] = max(scores.get(row.identity, 0), score)
-    return sorted(
-        found.values(),
-        key=lambda each: (scores[each[0].identity], min(len(each[1]), 10), each[0].last_active),
-        reverse=True,
-    )
-
-
-def _sort_by_role(hits: Sequence[SearchHit]) -> list[SearchHit]:
-    """Return hits in messages of users and agents first, then hits in other texts.
-
-    Hits in titles are left out.
-    """
-    messages = [hit for hit in hits if hit.role in ("user", "assistant")]
-    return messages + [hit for hit in hits if hit.number and hit not in messages]
 
 
 def _passage(reach: Reach, hit: SearchHit, nonce: str) -> Text:

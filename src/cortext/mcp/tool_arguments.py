@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 _ALL = "Include conversations of all folders on this machine. Only if the person asks for it."
+_LIMIT = "The most conversations to return. With `id`, the most texts."
+_BUDGET = "The most tokens in the answer. Four characters count as one token."
 _DATES = "YYYY, YYYY-MM or YYYY-MM-DD; A..B for a range; today, yesterday, last week, last 10 days."
 Id = Annotated[
     str,
@@ -17,15 +19,7 @@ Kind = Annotated[
     str, Meta(max_length=100, description="Only conversations of this type: brainstorm, chat, …")
 ]
 Dates = Annotated[str | None, Meta(description=_DATES)]
-_FIRST = "The number of the first conversation to list. Counts from 1."
-Next = Annotated[
-    str,
-    Meta(
-        pattern=r"^([01]\.-?[0-9]{1,18}\.[0-9]{1,18})?$",
-        max_length=42,
-        description="The `next` of the previous page. Leave it out for the first page.",
-    ),
-]
+_FIRST = "The number of the first conversation to return. Counts from 1."
 First = Annotated[int, Meta(ge=1, le=1_000_000, description=_FIRST)]
 Everywhere = Annotated[bool, Meta(description=_ALL)]
 
@@ -48,13 +42,15 @@ class SearchArguments(_Arguments):
         Meta(
             min_length=1,
             max_length=2000,
-            description='Words in any order, "a phrase", AND, OR, NOT. word* matches any ending.',
+            description='A question, or words in any order. "A phrase", AND, OR and NOT narrow it.',
         ),
     ]
     type: Kind = "all"
     date_range: Dates = None
-    limit: Annotated[int, Meta(ge=1, le=50)] = 10
-    first: Next = ""
+    limit: Annotated[int, Meta(ge=1, le=50, description=_LIMIT)] = 10
+    first: First = 1
+    id: Annotated[str, Meta(max_length=300, description="Search only this conversation.")] = ""
+    max_tokens: Annotated[int, Meta(ge=100, le=50_000, description=_BUDGET)] = 2000
     everywhere: Everywhere = False
 
 

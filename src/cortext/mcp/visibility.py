@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from cortext import paths
-from cortext.catalog.fulltext.fulltext_index import MARKDOWN, TITLE
 from cortext.catalog.lookup import nearest, resolve
 from cortext.catalog.row import ConversationRow
 from cortext.errors import AmbiguousIdError, SessionNotFoundError
@@ -19,9 +18,7 @@ from cortext.features.listing.conversation_list import ConversationList, ListFil
 from cortext.features.listing.row_filters import is_in_folder, without_copies
 from cortext.features.listing.session_of_row import read
 from cortext.features.listing.spawn_and_program_sessions import find_named_or_imported
-from cortext.features.listing.time_ranges import Span
 from cortext.features.listing.unique_names import Names
-from cortext.features.search.search import SearchCursor, SearchHit, TextFilter
 from cortext.features.search.search_results import Finder
 from cortext.formats.framed_history import escape_field, unescape
 from cortext.mcp.own_session import Own, own_session
@@ -129,83 +126,12 @@ class Reach:
             return type
         raise UnknownTypeError(type, [EVERY, *sorted(known)])
 
-    def search(
-        self,
-        text: str,
-        *,
-        kind: str | None,
-        span: Span,
-        most: int,
-        everywhere: bool,
-        after: SearchCursor | None = None,
-    ) -> list[SearchHit]:
-        """Return at most `most` search hits for the query `text`, the newest first.
-
-        `kind` limits the search to one conversation type, and `span` to a time span. `after` is the
-        cursor of the last hit on the previous page. The client's own session is not searched.
-        """
-        narrow = TextFilter(since=span.since, until=span.until)
-
-        def takes(row: ConversationRow) -> bool:
-            return self._is_searched(row, everywhere=everywhere)
-
-        find = self._fresh_finder.find
-        return find(text, ListFilter(kind=kind), narrow, most=most, after=after, takes=takes)
-
     def finder(self, *, everywhere: bool) -> Finder:
         """Return a finder (search object) for the conversations that the client may see.
 
         The client's own session is not included.
         """
         return self._fresh_finder.only(lambda row: self._is_searched(row, everywhere=everywhere))
-
-    def search_without_titles(
-        self,
-        text: str,
-        *,
-        kind: str | None,
-        span: Span,
-        most: int,
-        everywhere: bool,
-        after: SearchCursor | None = None,
-    ) -> list[SearchHit]:
-        """Return search hits as `search` does, without hits that only repeat a title.
-
-        A hit in a title is left out if another text of the conversation also matches. A hit in a
-        document is left out if only its heading matches.
-        """
-        found: list[SearchHit] = []
-        while len(found) < most:
-            page = self.search(
-                text, kind=kind, span=span, most=most, everywhere=everywhere, after=after
-            )
-            with_text = {hit.row.identity for hit in page if _is_in_text(hit)}
-            found += [
-                hit
-                for hit in page
-                if _is_in_text(hit)
-                or (
-                    (hit.number == TITLE and hit.row.identity not in with_text)
-                    and not self._has_other_hit(hit, text, span)
-                )
-            ]
-            if len(page) < most:
-                break
-            after = page[-1].place
-        return found[:most]
-
-    def _has_other_hit(self, title: SearchHit, text: str, span: Span) -> bool:
-        """Return whether the conversation with a hit in its title also has a hit elsewhere.
-
-        `title` is the hit in the title. `text` is the query, and `span` limits the search to a time
-        span.
-        """
-        narrow = TextFilter(since=span.since, until=span.until)
-        same = title.row.identity
-        found = self._fresh_finder.find(
-            text, narrow=narrow, most=3, takes=lambda r: r.identity == same
-        )
-        return any(map(_is_in_text, found))
 
     def name(self, row: ConversationRow) -> str:
         """Return the id of a conversation for agents. The MCP tools show and accept this id.
@@ -248,14 +174,6 @@ class Reach:
 
     def _is_visible(self, row: ConversationRow) -> bool:
         return row.folder == self.folder if self._is_broad else self._is_below(row)
-
-
-def _is_in_text(hit: SearchHit) -> bool:
-    """Return whether a hit is in a message or document, and not only in a title or heading.
-
-    If the snippet of a document contains no word of the query, only its heading matches.
-    """
-    return hit.number != TITLE and (hit.number != MARKDOWN or bool(hit.snippet.spans))
 
 
 def read_row(row: ConversationRow) -> Session:

@@ -95,7 +95,7 @@ async def drawn() -> str:
     picker = Picker(PickerItems.here())
     async with picker.run_test(size=(112, 33)) as pilot:
         picker.type(TYPED)
-        await until(pilot, lambda: "found in messages" in screen(picker))
+        await until(pilot, lambda: "Move checkout" in screen(picker))
         await until(pilot, lambda: "cache.clear()" in screen(picker))
         await pilot.pause(0.3)
         return _FONTS.sub("", picker.export_screenshot(title="cortext"))

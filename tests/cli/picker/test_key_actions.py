@@ -296,7 +296,7 @@ def test_picker_lists_finds_deletes_and_restores_spawn_session(workspace_with_to
     async def story(pilot, picker) -> None:
         await shows(pilot, "A talk with an agent", "It is not.")
         await pilot.press(*"xylo")
-        await shows(pilot, "found in messages", "Is it xylophonic?")
+        await shows(pilot, "❯ xylo", "Is it xylophonic?")
         await pilot.press("ctrl+f")
         await shows(pilot, "A `cortext spawn` session cannot be forked.")
         await pilot.press("ctrl+s")

@@ -57,7 +57,7 @@ def test_search_lists_every_conversation_containing_word() -> None:
 
     async def story(pilot, picker) -> None:
         await pilot.press(*"kafka")
-        await until(pilot, lambda: titles(picker) == ["-- found in messages", "Alpha", "Beta"])
+        await until(pilot, lambda: titles(picker) == ["Alpha", "Beta"])
         await shows(pilot, "2 of 3 ")
 
     play(story)
@@ -181,20 +181,18 @@ def test_search_counts_matches_in_other_folders_shown_by_tab(
         await pilot.press(*"xylo")
         await shows(pilot, "No match in this project.", "In other projects: 2. Press Tab.")
         await pilot.press("tab")
-        await until(
-            pilot, lambda: titles(picker) == ["Xylophonic", "-- found in messages", "Speed"]
-        )
+        await until(pilot, lambda: titles(picker) == ["Xylophonic", "Speed"])
 
     play(story, size=(80, 24))
 
 
 @pytest.mark.usefixtures("searched_workspace")
-def test_search_suggests_similar_word_when_nothing_matches() -> None:
-    """A word that is like the one that was typed."""
+def test_search_corrects_misspelled_word_and_says_so() -> None:
 
     async def story(pilot, picker) -> None:
         await pilot.press(*"quokkkas")
-        await shows(pilot, "no exact match; closest results", 'Did you mean "quokkas"?')
+        await shows(pilot, "no exact match; closest results", 'showing results for "quokkas"')
+        assert picker.chosen.title == "Beta"
 
     play(story, size=(45, 12))
 
@@ -237,20 +235,14 @@ def test_search_lists_partial_matches_with_missing_words(searched_workspace: Pat
     assert chosen.row.title == "Delta"
 
 
-def test_search_lists_matches_without_punctuation_separately(searched_workspace: Path) -> None:
-    """Stands below a line of its own."""
+def test_search_counts_matches_without_punctuation(searched_workspace: Path) -> None:
     begin(searched_workspace, "plan", "Delta", "written in c++")
     begin(searched_workspace, "plan", "Vitamins", "vitamin c")
 
     async def story(pilot, picker) -> None:
         await pilot.press(*"c++")
-        await until(
-            pilot,
-            lambda: (
-                titles(picker)
-                == ["-- found in messages", "Delta", "-- found without the punctuation", "Vitamins"]
-            ),
-        )
+        expected = ["-- 1 only without the punctuation", "Delta", "Vitamins"]
+        await until(pilot, lambda: titles(picker) == expected)
         await shows(pilot, "2 of 5 ")
 
     play(story)
@@ -274,3 +266,59 @@ def test_preview_expands_matching_tool_output(searched_workspace: Path) -> None:
         await shows(pilot, "Busy", "an ibex", "$ make it")
 
     play(story)
+
+
+def test_ranking_replaces_title_matches_and_moves_cursor_to_best(searched_workspace: Path) -> None:
+    begin(searched_workspace, "plan", "Heron nests", *["heron heron heron"] * 5)
+    begin(searched_workspace, "plan", "Herons", "Nothing of that kind.")
+    begin(searched_workspace, "plan", "Sherona", "Nothing of that kind.")
+
+    async def story(pilot, picker) -> None:
+        in_one_burst(picker, *"heron")
+        await until(pilot, lambda: titles(picker)[:3] == ["Sherona", "Herons", "Heron nests"])
+        assert picker.chosen.title == "Sherona"
+        ranked = ["Heron nests", "Herons", "-- other titles, tags and ids", "Sherona"]
+        await until(pilot, lambda: titles(picker) == ranked)
+        assert picker.chosen.title == "Heron nests"
+
+    play(story)
+
+
+def test_cursor_that_user_moved_stays_when_ranking_arrives(
+    searched_workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin(searched_workspace, "plan", "Heron nests", *["heron heron heron"] * 5)
+    begin(searched_workspace, "plan", "Herons", "Nothing of that kind.")
+    begin(searched_workspace, "plan", "Sherona", "Nothing of that kind.")
+    found, find = Event(), TextFinder.find
+
+    def slow(self: TextFinder, asked: picker_search.PickerQuery) -> picker_search.FinderResult:
+        assert found.wait(20)
+        return find(self, asked)
+
+    monkeypatch.setattr(TextFinder, "find", slow)
+
+    async def story(pilot, picker) -> None:
+        await pilot.press(*"heron", "down")
+        assert picker.chosen.title == "Herons"
+        found.set()
+        await until(pilot, lambda: titles(picker)[0] == "Heron nests")
+        assert picker.chosen.title == "Herons"
+
+    play(story)
+
+
+def test_partial_matches_say_that_other_projects_have_all_words(
+    searched_workspace: Path, tmp_path: Path
+) -> None:
+    other = make_workspace(tmp_path / "other")
+    begin(other, "plan", "Speed", "kafka is xylophonic")
+    ok(other, "list")
+
+    async def story(pilot, picker) -> None:
+        await pilot.press(*"kafka xylophonic")
+        await shows(pilot, "missing: xylophonic", "all words in other projects: 1; press")
+        await pilot.press("tab")
+        await until(pilot, lambda: titles(picker)[0] == "Speed")
+
+    play(story, size=(130, 24))

@@ -36,7 +36,7 @@ def test_picker_lists_finds_and_exports_document_but_never_deletes(
         await shows(pilot, "A program's first", "It is not.", "document")
         assert titles(picker) == ["A program's first"]
         await pilot.press(*"xylo")
-        await shows(pilot, "found in messages", "Is it xylophonic?")
+        await shows(pilot, "❯ xylo", "Is it xylophonic?")
         await pilot.press("ctrl+x")
         await shows(pilot, "belongs to a program and was not deleted")
         await pilot.press("ctrl+e", "ctrl+u", *str(file), "enter")

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import pytest
 
 from cortext.features.search.decisions import decisions_in, get_decisions
-from cortext.features.search.search import Search
+from cortext.features.search.search_results import Finder
 from cortext.model.message import SessionMessage
 from tests.command import begin, ok, say
 
@@ -103,13 +103,13 @@ def test_first_ten_decisions_of_topic_reach_recall(decision_workspace: Path) -> 
     all topics, each with the id of its message."""
     from cortext.features.listing.session_of_row import read
 
-    search = Search()
-    search.refresh()
+    finder = Finder()
+    finder.refresh()
     right = wanted = 0
     for talk in talks():
         found = get_decisions(
             talk.topic,
-            lambda text, most: search.find(text, most=most),
+            finder.ranked_rows,
             lambda row: read(row)[0],
             most=10,
         )

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from cortext.features.search.search import TextFilter
 from cortext.features.search.search_results import Finder, SearchPage, SearchRequest
 from tests.catalog.spaces import Space
 
@@ -97,6 +98,48 @@ def test_phrase_without_match_shows_conversations_with_its_words(current_space: 
     page = answer('"cache emptied"')
     assert ids(page) == ["001-a"]
     assert list(page.missing) == ['"cache emptied"']
+
+
+def test_operators_join_words_of_different_messages(current_space: Space) -> None:
+    current_space.add("001-a", "We chose redis.", "It expires after an hour.")
+    current_space.add("002-b", "We chose memcached.", "The hours are long.")
+    current_space.add("003-c", "We chose redis.", "It never expires.")
+    page = answer("(redis OR memcached) hour")
+    assert sorted(ids(page)) == ["001-a", "002-b"]
+    assert list(page.missing) == []
+    assert {hit.number for hit in page.groups[0].hits} == {1, 2}
+    assert ids(answer("redis AND never")) == ["003-c"]
+
+
+def test_alternative_that_nobody_used_is_not_missing(current_space: Space) -> None:
+    current_space.add("001-a", "The otter swims.", "It is wet.")
+    for query in ("(otter OR zyzzyva) wet", "otter|zyzzyva wet"):
+        page = answer(query)
+        assert ids(page) == ["001-a"]
+        assert (list(page.missing), dict(page.corrections)) == ([], {})
+
+
+def test_excluded_word_hides_only_its_own_messages(current_space: Space) -> None:
+    current_space.add("001-a", "The otter and the badger.", "The otter swims.", "It is wet.")
+    current_space.add("002-b", "The otter and the badger.", "It is wet.")
+    page = answer("otter wet -badger")
+    assert ids(page) == ["001-a"]
+    assert 1 not in {hit.number for hit in page.groups[0].hits}
+    assert ids(answer("otter NOT (badger OR swims)")) == []
+
+
+def test_role_filter_applies_to_every_part_of_a_condition(current_space: Space) -> None:
+    current_space.add("001-a", "The otter swims.", title="Weasel")
+    assert ids(answer("(otter OR badger) weasel")) == ["001-a"]
+    assert ids(answer("(otter OR badger) weasel", narrow=TextFilter(role="user"))) == []
+    assert ids(answer("(otter OR badger) swims", narrow=TextFilter(role="user"))) == ["001-a"]
+
+
+def test_two_phrases_may_be_in_different_messages(current_space: Space) -> None:
+    current_space.add("001-a", "The cache is never emptied.", "Empty it every hour.")
+    page = answer('"never emptied" "every hour"')
+    assert ids(page) == ["001-a"]
+    assert list(page.missing) == []
 
 
 def test_text_with_signs_of_query_comes_first(current_space: Space) -> None:

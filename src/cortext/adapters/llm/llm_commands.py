@@ -138,10 +138,11 @@ def put_conversation(session: Session, path: str, model_id: str) -> str:
 
 
 def _choose(query: str) -> ConversationRow:
-    found = find_conversation(ConversationList(paths.workspace_root()), query).rows
-    if len(found) == 1:
+    result = find_conversation(ConversationList(paths.workspace_root()), query)
+    found = result.rows
+    if len(found) == 1 and not result.is_closest:
         return found[0]
-    if not found:
+    if not found or result.is_closest:
         error = SessionNotFoundError(query)
         error.hint = "`cortext list --all` lists all conversations"
         raise error

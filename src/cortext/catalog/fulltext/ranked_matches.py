@@ -25,6 +25,7 @@ from cortext.catalog.fulltext.fulltext_tables import (
     TextMatch,
     unpacked,
 )
+from cortext.formats.text_search.search_query import Clause, Term
 
 MOST_TEXTS = 20_000
 """The number of texts that are considered for each word: the last indexed ones.
@@ -74,15 +75,15 @@ class RankingScope(msgspec.Struct, frozen=True):
     """Which texts a ranking considers.
 
     `conversation` returns whether a conversation is searched. `text` returns whether a text is
-    searched; None means that every text is. `required` is an FTS5 expression of exact words; ""
-    means that there is none. A conversation is found only if one of its texts matches `required`,
-    and these texts are its first ones. With `only_required`, its other texts are not searched.
-    `is_narrow` is true if a part of all conversations is searched.
+    searched; None means that every text is. `required` is a condition that a conversation must
+    fulfil; None means that there is none. Texts with parts of the condition are the first ones of
+    their conversation. With `only_required`, its other texts are not searched. `is_narrow` is true
+    if a part of all conversations is searched.
     """
 
     conversation: Callable[[Identity], bool]
     text: Callable[[TextMatch], bool] | None = None
-    required: str = ""
+    required: Clause | None = None
     only_required: bool = False
     is_narrow: bool = False
 
@@ -135,6 +136,7 @@ class _Ranking:
         weights = [self._matching_texts(word) for word in words]
         self._load_runs({id for each in weights for id in each})
         if self._chosen.required:
+            self._required = self._fulfilling(self._chosen.required)
             weights = [self._keep_required(each) for each in weights]
         if self._chosen.text:
             weights = [self._filter_texts(each) for each in weights]
@@ -164,19 +166,47 @@ class _Ranking:
         return ranked
 
     def _keep_required(self, weights: dict[int, float]) -> dict[int, float]:
-        """Return the texts of the conversations that have a text with the required words."""
-        if not self._required:
-            self._required = {*self._ids("words", self._chosen.required, most=-1)}
-            self._load_runs(self._required)
+        """Return the texts of the conversations that fulfil the required condition."""
         if self._chosen.only_required:
             return {id: weight for id, weight in weights.items() if id in self._required}
+        sources = self._sources(self._required)
         runs = self._runs
-        sources = {runs[id].source for id in self._required if id in runs}
         return {
             id: weight
             for id, weight in weights.items()
             if id in runs and runs[id].source in sources
         }
+
+    def _fulfilling(self, part: Term | Clause) -> set[int]:
+        """Return the texts with a part of a condition, in conversations that fulfil the condition.
+
+        The words of a condition may be in different texts of a conversation. A text with an
+        excluded word does not count.
+        """
+        if isinstance(part, Term):
+            found = {*self._ids("words", str(part), most=-1)}
+            if len(part.tokens) == 1 and not part.is_quoted and not part.is_prefix:
+                found.update(self._ids("stems", str(part), most=-1))
+            self._load_runs(found)
+            return self._filter_ids(found)
+        unwanted = {id for each in part.unwanted for id in self._ids("words", str(each), most=-1)}
+        found = [self._fulfilling(each) - unwanted for each in part.wanted]
+        texts = set[int]().union(*found)
+        if part.either:
+            return texts
+        first, *others = map(self._sources, found)
+        sources = first.intersection(*others)
+        return {id for id in texts if self._runs[id].source in sources}
+
+    def _filter_ids(self, ids: set[int]) -> set[int]:
+        """Return the texts that belong to a conversation and that the caller wants to search."""
+        present = {id for id in ids if id in self._runs}
+        if self._chosen.text is None:
+            return present
+        return {*self._filter_texts(dict.fromkeys(present, 1.0))}
+
+    def _sources(self, ids: Iterable[int]) -> set[int]:
+        return {self._runs[id].source for id in ids if id in self._runs}
 
     def _ids(self, table: str, expression: str, most: int | None = None) -> list[int]:
         """Return the numbers of the last indexed texts that match an FTS5 expression.

@@ -127,6 +127,7 @@ class Picker(PickerActions):
             self.action_help()
             return
         self._typed, self._result, self._waiting_action = text, None, ""
+        self.rows.is_moved = False
         self.say("")
         self._show()
         if self._search_timer:
@@ -164,7 +165,8 @@ class Picker(PickerActions):
             if not query.text or query.text != self._typed or query.shelf is not self.shelf:
                 return
             self._result = result
-            self._show(keep=True)
+            # The best match becomes the chosen conversation, unless the user chose another.
+            self._show(keep=self.rows.is_moved)
             action, self._waiting_action = self._waiting_action, ""
             if action:
                 self.say("")
@@ -180,21 +182,20 @@ class Picker(PickerActions):
         With `keep`, the chosen conversation stays chosen.
         """
         titled = self.shelf.titled(self._typed)
-        found_rows = self._result.below(titled) if self._result else ()
-        items: Sequence[Item] = [*titled, *found_rows] if found_rows else titled
+        items: Sequence[Item] = self._result.with_titled(titled) if self._result else titled
         chosen = self.rows.chosen if keep else None
         self.rows.words = self._typed.casefold().split()
         self.rows.with_folders = self.shelf.is_everywhere
         self.rows.note = () if items else self._why_empty()
         self.rows.put(items, chosen.identity if chosen else None)
-        shown = len(titled) + sum(isinstance(item, ConversationRow) for item in found_rows)
+        shown = sum(isinstance(item, ConversationRow) for item in items)
         self._scope.update(self._scope_text(shown), layout=False)
 
     def _why_empty(self) -> Sequence[str]:
         if self._is_searching:
             return (SEARCHING,)
         if self._result:
-            return self._result.instead
+            return self._result.notes
         return self.shelf.empty_list_lines()
 
     def _scope_text(self, shown: int) -> Text:

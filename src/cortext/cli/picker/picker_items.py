@@ -90,14 +90,10 @@ class PickerItems:
 
 
 class PickedText(msgspec.Struct, frozen=True):
-    """A conversation with a matching message, and the number of that message.
-
-    `exact` is False if the message has the typed words, but not the typed punctuation.
-    """
+    """A conversation that matches the typed text, and the number of its best message."""
 
     row: ConversationRow
     number: int
-    exact: bool = True
 
 
 class Chosen(msgspec.Struct, frozen=True):

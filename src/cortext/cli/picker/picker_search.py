@@ -12,20 +12,16 @@ from threading import Thread
 from typing import Generic, TypeVar
 
 import msgspec
-from msgspec.structs import replace
 
-from cortext.catalog.fulltext.fulltext_index import Identity
 from cortext.catalog.row import ConversationRow
 from cortext.cli.picker.picker_items import PickedText, PickerItems
-from cortext.cli.picker.preview_content import as_typed
 from cortext.features.search.no_results import explain_no_results
-from cortext.features.search.search import TextFilter
-from cortext.features.search.search_results import Finder, SearchPage, SearchRequest
-from cortext.formats.text_search.search_query import parse
+from cortext.features.search.ranked_search import RankedResults, useful_texts
+from cortext.features.search.search_results import Finder, SearchRequest
 from cortext.model.safe_text import clean
 
-SAID = "found in messages"
-LOOSE = "found without the punctuation"
+TITLED = "other titles, tags and ids"
+_NEAR = "no exact match; closest results"
 _MAX_RESULTS = 60
 """The most conversations in the result of a search."""
 _PROGRESS_STEP = 20
@@ -100,44 +96,31 @@ class PickerQuery(msgspec.Struct, frozen=True):
 class FinderResult(msgspec.Struct, frozen=True):
     """The result of a search through the messages.
 
-    `found` has the matching conversations, the latest first. `more` is True if there are further
-    matches. If `near` is True, no message has all typed words, and `found` has conversations with
-    some of the words. `instead` has lines for the user, such as "did you mean". If `near` is True,
-    they appear above the conversations. If nothing was found, they replace the list.
+    `found` has the matching conversations in the order of `cortext search`. `more` is True if there
+    are further matches. If `near` is True, no conversation has all typed words, and `found` has the
+    closest conversations. `notes` has lines for the user, such as the missing words. They appear
+    above the conversations. If nothing was found, they replace the list.
     """
 
     found: Sequence[PickedText] = ()
     more: bool = False
-    instead: Sequence[str] = ()
+    notes: Sequence[str] = ()
     near: bool = False
 
-    def below(self, titled: Sequence[ConversationRow]) -> Sequence[ConversationRow | str]:
-        """Return the found conversations and headings to list below `titled`.
+    def with_titled(self, titled: Sequence[ConversationRow]) -> Sequence[ConversationRow | str]:
+        """Return the found conversations and `titled`, with headings that say how they match.
 
-        `titled` are the conversations whose titles match. They are left out of the result. The
-        headings say how the conversations below them match.
+        `titled` are the conversations whose titles or other fields match. Those that are not among
+        the found conversations come last. They come first if the others only match partly.
         """
-        known = {row.identity for row in titled}
-        new = [match for match in self.found if match.row.identity not in known]
+        found = [match.row for match in self.found]
+        known = {row.identity for row in found}
+        others = [row for row in titled if row.identity not in known]
+        if not found:
+            return others
         if self.near:
-            return [*self.instead, *(match.row for match in new)]
-        exact = [match.row for match in new if match.exact]
-        loose = [match.row for match in new if not match.exact]
-        return [*([SAID, *exact] if exact else ()), *([LOOSE, *loose] if loose else ())]
-
-
-def having(finder: Finder, text: str, rows: dict[Identity, ConversationRow]) -> FinderResult:
-    """Search the full-text index, and return the conversations with messages that match `text`.
-
-    `rows` are the conversations to search, by their identity.
-    """
-    query = parse(as_typed(text))
-    if not query:
-        return FinderResult()
-    spots, loose = finder.find_newest_and_inexact(query, rows, TextFilter(), most=_MAX_RESULTS + 1)
-    matches = [PickedText(rows[key], spot.number, key not in loose) for key, spot in spots.items()]
-    matches.sort(key=lambda match: not match.exact)
-    return FinderResult(matches[:_MAX_RESULTS], more=len(matches) > _MAX_RESULTS)
+            return [*others, *self.notes, *found]
+        return [*self.notes, *found, *([TITLED, *others] if others else ())]
 
 
 class TextFinder:
@@ -150,29 +133,36 @@ class TextFinder:
 
     def __init__(self, say: Callable[[str], None], is_closed: Callable[[], bool]) -> None:
         self._say, self._is_closed = say, is_closed
-        self._finder: Finder | None = None
+        self._finders: tuple[Finder, Finder] | None = None
         self._indexed_items: PickerItems | None = None
         self._has_shown_progress = False
 
     def find(self, asked: PickerQuery) -> FinderResult:
-        """Return the conversations whose messages match the request.
+        """Return the conversations that match the request.
 
         If no conversation matches, return suggestions instead.
         """
-        finder = self._refreshed_finder(asked.shelf)
-        result = having(finder, asked.text, {row.identity: row for row in asked.shelf.rows})
-        if result.found or asked.is_titled:
-            return result
+        finder, everywhere = self._refreshed_finders(asked.shelf)
+        if not asked.text:
+            return FinderResult()
+        results = finder.rank(SearchRequest(asked.text))
+        if results.conversations:
+            return _make_result(results, asked, everywhere)
+        return FinderResult() if asked.is_titled else _explain(asked, everywhere)
 
-        return instead(finder, asked)
+    def _refreshed_finders(self, shelf: PickerItems) -> tuple[Finder, Finder]:
+        """Return a finder for the conversations of `shelf`, and one for all conversations.
 
-    def _refreshed_finder(self, shelf: PickerItems) -> Finder:
-        if self._finder is None or self._indexed_items is not shelf:
-            self._finder, self._indexed_items = Finder(), shelf
-            self._finder.refresh(progress=self._progress)
+        Index new messages first.
+        """
+        if self._finders is None or self._indexed_items is not shelf:
+            everywhere, self._indexed_items = Finder(), shelf
+            known = {row.identity for row in shelf.rows}
+            self._finders = everywhere.only(lambda row: row.identity in known), everywhere
+            everywhere.refresh(progress=self._progress)
             if self._has_shown_progress:
                 self._say("")
-        return self._finder
+        return self._finders
 
     def _progress(self, done: int, total: int) -> None:
         if self._is_closed():
@@ -182,57 +172,56 @@ class TextFinder:
             self._say(f"reading messages: {done} of {total} conversations")
 
 
-def instead(finder: Finder, asked: PickerQuery) -> FinderResult:
-    """Return the result to show if no message matches the typed text.
+def _make_result(results: RankedResults, asked: PickerQuery, everywhere: Finder) -> FinderResult:
+    """Return the ranked conversations with notes that say how they differ from the typed text."""
+    rows = {row.identity: row for row in asked.shelf.rows}
+    shown = results.conversations[:_MAX_RESULTS]
+    found = [PickedText(rows[each.identity], useful_texts(each.texts)[0].number) for each in shown]
+    near = not results.complete
+    notes = [_NEAR, *_describe_difference(results)] if near else []
+    if near and not asked.shelf.is_everywhere:
+        count = len(everywhere.rank(SearchRequest(asked.text)).complete)
+        notes += [f"all words in other projects: {count}; press Tab"] * bool(count)
+    if inexact := sum(each.identity in results.inexact for each in shown):
+        notes.append(f"{inexact} only without the punctuation")
+    return FinderResult(found, len(results.conversations) > len(shown), notes, near)
 
-    If other projects have matches, the result says how many. Otherwise it has conversations that
-    contain some of the words, and suggestions.
+
+def _describe_difference(results: RankedResults) -> list[str]:
+    """Return lines that name the corrected words and the missing words."""
+    lines = [
+        f'showing results for "{clean(used, lines=False)}"' for used in results.corrections.values()
+    ]
+    missing = clean(", ".join(results.missing), lines=False)
+    return [*lines, *([f"missing: {missing}"] * bool(missing))]
+
+
+def _explain(asked: PickerQuery, everywhere: Finder) -> FinderResult:
+    """Return the notes to show if no conversation matches the typed text.
+
+    If other projects have matches, the notes say how many. Otherwise they have suggestions.
     """
-    if not asked.shelf.is_everywhere and (count := _count_elsewhere(finder, asked.text)):
+    if not asked.shelf.is_everywhere and (count := _count_matches(everywhere, asked.text)):
         return FinderResult(
-            instead=["No match in this project.", f"In other projects: {count}. Press Tab."]
+            notes=["No match in this project.", f"In other projects: {count:,}. Press Tab."]
         )
-    known = {row.identity for row in asked.shelf.rows}
-    finder_here = finder.only(lambda row: row.identity in known)
-    words, titles = _suggest(finder, asked.text)
-    if near := _find_partial(finder_here, asked.text):
-        return replace(near, instead=[*near.instead, *words])
-    return FinderResult(instead=["No conversation contains these words.", *(words or titles)])
+    return FinderResult(
+        notes=["No conversation contains these words.", *_suggest(everywhere, asked.text)]
+    )
 
 
-def _find_partial(finder: Finder, text: str) -> FinderResult | None:
-    """Return the conversations that have some of the typed words, the best first.
-
-    The result also names the words that they lack. Return None if there are no such conversations.
-    """
-    answer = finder.answer(SearchRequest(as_typed(text)))
-    if not answer.groups:
-        return None
-    without = clean(", ".join(answer.missing), lines=False)
-    lines = ["no exact match; closest results", *([f"missing: {without}"] * bool(without))]
-    return FinderResult(_best_messages(answer), more=answer.more, instead=lines, near=True)
+def _count_matches(finder: Finder, text: str) -> int:
+    """Return how many conversations match a text, in their titles or in their messages."""
+    rows = [*finder.among(SearchRequest(text)).values()]
+    titled = PickerItems(rows, finder.conversations).titled(text)
+    found = finder.rank(SearchRequest(text)).conversations
+    return len({*(row.identity for row in titled), *(each.identity for each in found)})
 
 
-def _best_messages(answer: SearchPage) -> Sequence[PickedText]:
-    """Return the best matching message of each conversation."""
-    return [PickedText(group.row, group.hits[0].number) for group in answer.groups if group.hits]
-
-
-def _count_elsewhere(finder: Finder, text: str) -> str:
-    rows = finder.among(SearchRequest(text))
-    result = having(finder, text, rows)
-    titled = PickerItems([*rows.values()], finder.conversations).titled(text)
-    count = len({row.identity for row in (*titled, *(match.row for match in result.found))})
-    return f"{count:,}{' or more' if result.more else ''}" if count else ""
-
-
-def _suggest(finder: Finder, text: str) -> tuple[list[str], list[str]]:
-    """Return two lists of "did you mean" lines: one with similar words, one with similar titles."""
+def _suggest(finder: Finder, text: str) -> list[str]:
+    """Return "did you mean" lines with similar words, or with similar titles if there are none."""
     why = explain_no_results(finder, SearchRequest(text))
     words = dict.fromkeys(near for _, near in why.unknown if near)
     titles = dict.fromkeys(row.title for row in why.titles)
-
-    def did_you_mean(texts: Sequence[str]) -> list[str]:
-        return [f'Did you mean "{clean(text, lines=False)}"?' for text in texts]
-
-    return did_you_mean([*words]), did_you_mean([*titles][:_MAX_TITLES])
+    texts = [*words] or [*titles][:_MAX_TITLES]
+    return [f'Did you mean "{clean(text, lines=False)}"?' for text in texts]

@@ -84,6 +84,8 @@ class Rows(ScrollView, can_focus=False):
         super().__init__()
         self.items: Sequence[Item] = ()
         self.cursor: int = 0
+        self.is_moved: bool = False
+        """Whether the user has moved the cursor since the last typed character."""
         self.words: Sequence[str] = ()
         """The typed words, which are marked in titles."""
         self.with_folders = False
@@ -126,7 +128,7 @@ class Rows(ScrollView, can_focus=False):
         to = self._nearest_conversation(to, 1 if by > 0 else -1)
         if to == self.cursor:
             return
-        self.cursor = to
+        self.cursor, self.is_moved = to, True
         self._scroll_to_line(to)
         self.refresh()
         self.post_message(self.Moved())

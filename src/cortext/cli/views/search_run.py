@@ -25,6 +25,7 @@ from cortext.cli.views.pager import can_page, encodable, is_long, page_through
 from cortext.cli.views.search_hits import HitPage
 from cortext.clock import from_micros
 from cortext.features.listing.unique_names import Names, reopens
+from cortext.features.search.name_or_text_lookup import FoundConversations
 from cortext.features.search.no_results import NoResultsReason, explain_no_results
 from cortext.features.search.search import SearchHit
 from cortext.features.search.search_results import Finder, SearchPage, SearchRequest
@@ -52,7 +53,7 @@ def search(
     found = bool(answer.groups)
     if not found:
         answer = _explain_nothing(finder, question)
-    _say_difference(answer)
+    say_difference(answer)
     if as_json:
         _show_json(finder, answer, question)
     elif answer.groups:
@@ -66,7 +67,7 @@ def search(
     return 0 if found and not (answer.missing or answer.corrections) else 1
 
 
-def _say_difference(answer: SearchPage) -> None:
+def say_difference(answer: SearchPage | FoundConversations) -> None:
     """Print how the results differ from the query: corrected words, and missing words."""
     for typed_word, used in answer.corrections.items():
         say(f'No conversation contains "{clean(typed_word)}". Showing results for "{clean(used)}".')

@@ -16,7 +16,6 @@ from cortext.catalog.database import micros
 from cortext.catalog.row import ConversationRow
 from cortext.errors import CortextError
 from cortext.features.search.option_choices import chosen, offers, picked, points_at_option
-from cortext.features.search.search import SearchHit
 from cortext.formats.history_parts import is_abandoned
 from cortext.formats.text_search.search_query import folded, parse, spaced
 from cortext.model import summary_phrases
@@ -24,7 +23,6 @@ from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 
 _MAX_CONVERSATIONS = 30
-_MAX_HITS = 200
 _MAX_MESSAGE = 20_000
 """The number of characters at the start of a message that are examined."""
 _MIN_SENTENCE, _MAX_SENTENCE = 8, 500
@@ -113,7 +111,7 @@ class Decision(msgspec.Struct, frozen=True):
 
 def get_decisions(
     topic: str,
-    find: Callable[[str, int], Sequence[SearchHit]],
+    find: Callable[[str], Sequence[ConversationRow]],
     read: Callable[[ConversationRow], Session],
     *,
     most: int = 10,
@@ -121,15 +119,15 @@ def get_decisions(
     """Return at most `most` decisions about a topic, the best match first.
 
     Equal matches are sorted by time, the newest first. `find` is a search function: it gets a query
-    and a limit, and returns the newest texts that match. `read` returns the session of a row.
+    and returns the conversations that match, the best first. `read` returns the session of a row.
     """
     stems = _stems(topic)
     if not stems:
         return []
     rows: dict[tuple[str, str], ConversationRow] = {}
     for query in dict.fromkeys((topic, " OR ".join(f"{stem}*" for stem in stems))):
-        for hit in find(query, _MAX_HITS):
-            rows.setdefault(hit.row.identity, hit.row)
+        for row in find(query):
+            rows.setdefault(row.identity, row)
     found: list[Decision] = []
     for row in list(rows.values())[:_MAX_CONVERSATIONS]:
         try:

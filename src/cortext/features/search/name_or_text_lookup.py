@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+
+import msgspec
 
 from cortext.catalog.fulltext.fulltext_index import FulltextIndex, Identity
 from cortext.catalog.lookup import is_number
 from cortext.catalog.row import ConversationRow
 from cortext.features.listing.conversation_list import EVERYTHING, ConversationList, ListFilter
 from cortext.features.listing.row_filters import without_copies
-from cortext.features.search.ranked_search import find_ranked
+from cortext.features.search.ranked_search import RankedResults, find_ranked
 from cortext.features.search.search import Search, TextFilter
 from cortext.formats.text_search.search_query import parse
 
@@ -18,8 +19,12 @@ _INDEX_SECONDS = 8.0
 """The seconds for indexing new messages."""
 
 
-class FoundConversations(NamedTuple):
+class FoundConversations(msgspec.Struct, frozen=True):
     """The conversations that match a name or words.
+
+    If they match words, `rows` has them in the order of `cortext search`. It has only the first one
+    if this is the only conversation with all words. If no conversation has all words, `is_closest`
+    is true; `missing` and `corrections` are those of `RankedResults`.
 
     `searched` is None if no messages were searched. Otherwise it has two numbers: how many of the
     candidates are in the index, and how many candidates there are.
@@ -27,6 +32,9 @@ class FoundConversations(NamedTuple):
 
     rows: Sequence[ConversationRow]
     searched: tuple[int, int] | None = None
+    is_closest: bool = False
+    missing: Sequence[str] = ()
+    corrections: Mapping[str, str] = {}
 
 
 def find_conversation(
@@ -52,47 +60,30 @@ def find_by_text(
     query: str,
     progress: Callable[[int, int], None] | None = None,
 ) -> FoundConversations:
-    """Find conversations by words in their messages.
+    """Find conversations by words in their messages, in the order of `cortext search`.
 
     Only the rows in `conversations.candidates` are searched. The last call of `conversations.find`
-    sets them. New messages are captured and indexed first, which takes long the first time.
-    `progress` is called meanwhile, with the number of finished conversations and the total number.
+    sets them. If a conversation of this place has all words, other places are not searched. New
+    messages are captured and indexed first, which takes long the first time. `progress` is called
+    meanwhile, with the number of finished conversations and the total number.
     """
-    texts = ConversationTexts(progress)
-    seen: set[Identity] = set()
-    searched = total = 0
-    found: list[ConversationRow] = []
-    for rows in conversations.candidates:
-        new = [row for row in rows if row.identity not in seen]
-        seen.update(row.identity for row in new)
-        searched, total = searched + texts.count_indexed(new), total + len(new)
-        found = texts.find(query, new)
-        if found:
+    index = FulltextIndex.at_home()
+    Search(index).refresh(patience=_INDEX_SECONDS, progress=progress)
+    known, parsed = index.known(), parse(query)
+    rows: dict[Identity, ConversationRow] = {}
+    found = RankedResults()
+    for candidates in conversations.candidates:
+        rows |= {row.identity: row for row in without_copies(candidates, conversations.root)}
+        found = find_ranked(index, parsed, rows, TextFilter())
+        if found.complete:
             break
-    return FoundConversations(without_copies(found, conversations.root), (searched, total))
-
-
-class ConversationTexts:
-    """The full-text index of all conversations, refreshed when the object is created."""
-
-    def __init__(self, progress: Callable[[int, int], None] | None = None) -> None:
-        self._index = FulltextIndex.at_home()
-        Search(self._index).refresh(patience=_INDEX_SECONDS, progress=progress)
-        self._known = self._index.known()
-
-    def count_indexed(self, rows: Sequence[ConversationRow]) -> int:
-        """Return how many of the rows are in the index."""
-        return sum(1 for row in rows if row.identity in self._known)
-
-    def find(self, query: str, rows: Sequence[ConversationRow]) -> list[ConversationRow]:
-        """Return the rows that contain all words of the query, in the order of `cortext search`.
-
-        The words may be in different messages.
-        """
-        by_identity = {row.identity: row for row in rows}
-        found = find_ranked(self._index, parse(query), by_identity, TextFilter())
-        return [
-            by_identity[each.identity]
-            for each in found.conversations
-            if len(each.words) == len(found.words) and not found.corrections
-        ]
+    ranked = found.conversations
+    if len(found.complete) == 1 and ranked[0].identity in found.complete:
+        ranked = ranked[:1]
+    return FoundConversations(
+        [rows[each.identity] for each in ranked],
+        (sum(identity in known for identity in rows), len(rows)),
+        is_closest=not found.complete,
+        missing=found.missing,
+        corrections=found.corrections,
+    )

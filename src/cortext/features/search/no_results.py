@@ -10,10 +10,9 @@ from msgspec.structs import replace
 from cortext.catalog.fulltext.spelling_suggestions import unknown
 from cortext.catalog.lookup import nearest
 from cortext.catalog.row import ConversationRow
-from cortext.features.search.search import TextFilter
 from cortext.features.search.search_results import Finder, SearchRequest
 from cortext.formats.text_search.query_words import is_content_word, split_phrase, term_text
-from cortext.formats.text_search.search_query import Clause, Query, Term, parse
+from cortext.formats.text_search.search_query import Query, Term, parse
 
 _MIN_SIMILARITY = 85
 """The minimum similarity of a suggested title to the query, from 0 to 100."""
@@ -86,13 +85,8 @@ def _find_unknown_words(finder: Finder, terms: Sequence[Term]) -> list[tuple[str
     Text without spaces, such as Chinese, counts as one word. Each word is searched, because the
     word list of the index also has words of deleted texts.
     """
-    rows = finder.among(SearchRequest(""))
-
-    def occurs(word: str) -> bool:
-        return bool(finder.having(Query(Clause((Term((word,)),))), rows, TextFilter(), most=1))
-
     words = [word for term in terms for word in split_phrase(term)]
-    nearest_to = unknown([token for word in words for token in word.tokens], occurs)
+    nearest_to = unknown([token for word in words for token in word.tokens], finder.contains_word)
     found: dict[str, str] = {}
     for word in words:
         if any(token in nearest_to for token in word.tokens):

@@ -1,7 +1,7 @@
 """Search for the most relevant conversations.
 
-The commands `search`, `resume` and `show`, and the web page use this ranking. The picker and the
-MCP tools use it if no message has all words.
+Every face uses this ranking: the commands `search`, `resume` and `show`, the picker, the web page
+and the MCP tools.
 
 The full-text index gives each conversation a score for the words of the query
 (`catalog/fulltext/ranked_matches.py`). Recent conversations, and conversations of the current
@@ -55,14 +55,16 @@ class RankedResults(msgspec.Struct, frozen=True):
     """The conversations that a query finds, the most relevant first.
 
     `missing` are the words that the first conversation lacks, if no conversation has all words.
-    `corrections` has each misspelled word with the word that was searched instead. `inexact` has
-    the conversations that match only if the signs of the query, such as `#255`, are ignored.
+    `corrections` has each misspelled word with the word that was searched instead. `complete` has
+    the conversations that have all words as typed. `inexact` has the conversations that match only
+    if the signs of the query, such as `#255`, are ignored.
     """
 
-    conversations: Sequence[RankedConversation]
-    words: Sequence[str]
+    conversations: Sequence[RankedConversation] = ()
+    words: Sequence[str] = ()
     missing: Sequence[str] = ()
     corrections: Mapping[str, str] = {}
+    complete: frozenset[Identity] = frozenset()
     inexact: frozenset[Identity] = frozenset()
 
 
@@ -97,14 +99,18 @@ def find_ranked(
     ranked.sort(key=lambda each: each.score, reverse=True)
     inexact = _prefer_signs(query, ranked, rows)
     ranked.sort(key=lambda each: each.score, reverse=True)
-    complete = query.has_operators or any(len(each.words) == len(words) for each in ranked)
+    complete = frozenset(
+        each.identity for each in ranked if query.has_operators or len(each.words) == len(words)
+    )
     missing = (
         []
         if complete or not ranked
         # A word of a script without spaces has spaces between its characters.
         else [word.replace(" ", "") for n, word in enumerate(words) if n not in ranked[0].words]
     )
-    return RankedResults(ranked, words, missing, corrections, inexact)
+    if corrections:
+        complete = frozenset[Identity]()
+    return RankedResults(ranked, words, missing, corrections, complete, inexact)
 
 
 def _loosen(
@@ -117,7 +123,7 @@ def _loosen(
     terms = tuple(replace(term, is_quoted=False) for term in query.terms)
     found = find_ranked(index, Query(Clause(terms)), rows, narrow)
     phrases = [f'"{term_text(term)}"' for term in query.terms if term.is_quoted]
-    return replace(found, missing=phrases)
+    return replace(found, missing=phrases, complete=frozenset())
 
 
 def ranked_hits(

@@ -12,7 +12,6 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
-from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -59,27 +58,6 @@ _FEW_CONVERSATIONS = 50
 _INDEX_PROGRAM = "from cortext.features.search.search import index_everything; index_everything()"
 
 
-class SearchCursor(NamedTuple):
-    """The position of a hit in the order of results, for pagination.
-
-    Texts with the same punctuation as the query come first, then newer texts, then texts that were
-    indexed later.
-    """
-
-    exact: bool
-    time: int
-    id: int
-
-    def __str__(self) -> str:
-        return f"{self.exact:d}.{self.time}.{self.id}"
-
-    @classmethod
-    def read(cls, text: str) -> SearchCursor:
-        """Parse the string form of a cursor. Raises ValueError if the text is not a cursor."""
-        exact, time, id = map(int, text.split("."))
-        return cls(exact > 0, time, id)
-
-
 class SearchHit(msgspec.Struct, frozen=True):
     """A text that matches a query: its conversation, message number, role, time and a snippet.
 
@@ -94,11 +72,6 @@ class SearchHit(msgspec.Struct, frozen=True):
     snippet: Snippet
     id: int = 0
     exact: bool = True
-
-    @property
-    def place(self) -> SearchCursor:
-        """The cursor of this hit. Pass it to `Search.find` as `after` to get the next hits."""
-        return SearchCursor(self.exact, self.time, self.id)
 
 
 class TextFilter(msgspec.Struct, frozen=True):
@@ -116,16 +89,6 @@ class TextFilter(msgspec.Struct, frozen=True):
     def takes(self, match: TextMatch) -> bool:
         """Return whether a match has the wanted role. The search applies the other filters."""
         return not self.role or match.role == self.role
-
-    def before(self, place: SearchCursor | None) -> tuple[int, int] | None:
-        """Return the time and the entry number before which the index is searched.
-
-        They come from `until` or from the cursor `place`; the earlier of the two counts. Return
-        None if there is no limit.
-        """
-        bounds = [(self.until, 0)] if self.until is not None else []
-        bounds += [place[1:]] if place else []
-        return min(bounds, default=None)
 
 
 class Spots(msgspec.Struct, frozen=True):
@@ -205,24 +168,20 @@ class Search:
         narrow: TextFilter | None = None,
         *,
         most: int = 20,
-        after: SearchCursor | None = None,
-        takes: Callable[[ConversationRow], bool] | None = None,
     ) -> list[SearchHit]:
         """Return the newest texts that match a query, at most `most`.
 
-        `wanted` and `takes` choose the conversations, and `narrow` chooses the texts. `after` is
-        the cursor of the last hit on the previous page. Texts that also have the punctuation of the
-        query come first.
+        `wanted` chooses the conversations, and `narrow` chooses the texts. Texts that also have
+        the punctuation of the query come first.
         """
         query, narrow = parse(text), narrow or TextFilter()
         if not query:
             return []
         rows = self._all_rows
-        if wanted != EVERYTHING or narrow.folder or takes:
-            chosen = in_folder(filter_rows(self.rows, wanted), narrow.folder)
-            rows = self._by_identity([row for row in chosen if not takes or takes(row)])
+        if wanted != EVERYTHING or narrow.folder:
+            rows = self._by_identity(in_folder(filter_rows(self.rows, wanted), narrow.folder))
         while True:
-            matches = self._find_matches(query, rows, narrow, most, after=after)
+            matches = self._find_matches(query, rows, narrow, most)
             found = list(hits(matches, rows, query))
             if not self._reindex_edited(found):
                 return found
@@ -259,44 +218,35 @@ class Search:
         narrow: TextFilter,
         most: int,
         each: int = 0,
-        after: SearchCursor | None = None,
     ) -> Spots:
         """Return the newest matches of a query. Matches with its punctuation come first.
 
-        `most`, `each` and `narrow` limit the matches as in `SearchScope`. `after` is the cursor of
-        the last hit on the previous page.
+        `most`, `each` and `narrow` limit the matches as in `SearchScope`.
         """
         scope = SearchScope(query.expression, rows, narrow, most, each)
         if not query.signs:
-            return self._filter_matches(scope, after)
+            return self._filter_matches(scope)
         texts = Texts()
 
         def has_signs(match: TextMatch) -> bool:
             return query.is_in(texts.of(rows[match.identity], match))
 
-        exact = Spots([], more=False)
-        if after is None or after.exact:
-            exact = self._filter_matches(scope, after, has_signs)
-            after = None
+        exact = self._filter_matches(scope, has_signs)
         left = most - len(exact.found)
         if left <= 0:
             return exact
-        rest = self._filter_matches(
-            replace(scope, most=left), after, lambda match: not has_signs(match)
-        )
+        rest = self._filter_matches(replace(scope, most=left), lambda match: not has_signs(match))
         loose = frozenset([match.id for match in rest.found])
         return Spots(exact.found + rest.found, exact.more or rest.more, loose)
 
     def _filter_matches(
         self,
         scope: SearchScope,
-        after: SearchCursor | None,
         takes: Callable[[TextMatch], bool] | None = None,
     ) -> Spots:
         """Return the newest matches in a scope for which `takes` returns True.
 
-        `after` is the cursor of the last hit on the previous page. The search stops after a time
-        limit and returns the matches so far.
+        The search stops after a time limit and returns the matches so far.
         """
         rows, narrow, most, each = scope.rows, scope.narrow, scope.most, scope.each
         found: list[TextMatch] = []
@@ -309,7 +259,7 @@ class Search:
         for match in self._index.find(
             scope.expression,
             most=most,
-            before=narrow.before(after),
+            before=None if narrow.until is None else (narrow.until, 0),
             skips=skips,
             within=rows if len(rows) <= _FEW_CONVERSATIONS else (),
         ):

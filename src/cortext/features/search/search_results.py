@@ -16,9 +16,14 @@ from cortext.features.listing.conversation_list import (
     filter_rows,
 )
 from cortext.features.listing.row_filters import in_folder
-from cortext.features.search.ranked_search import find_ranked, ranked_hits, useful_texts
+from cortext.features.search.ranked_search import (
+    RankedResults,
+    find_ranked,
+    ranked_hits,
+    useful_texts,
+)
 from cortext.features.search.search import Search, SearchHit, TextFilter, Texts, hits
-from cortext.formats.text_search.search_query import Query, find, parse
+from cortext.formats.text_search.search_query import Clause, Query, Term, find, parse
 
 _MIN_EXAMINED = 200
 """The minimum number of texts to examine when only one conversation is searched."""
@@ -29,7 +34,8 @@ class SearchRequest(msgspec.Struct, frozen=True):
 
     `text` is the query. `wanted` filters conversations, and `narrow` filters texts. `most` is the
     maximum number of hits, and `each` the maximum for one conversation. If `best` is true, the most
-    relevant hits come first, otherwise the newest. `only` limits the search to one conversation.
+    relevant conversations come first, and the first `skip` of them are left out. Otherwise the
+    newest hits come first. `only` limits the search to one conversation.
     """
 
     text: str
@@ -39,6 +45,7 @@ class SearchRequest(msgspec.Struct, frozen=True):
     each: int = 3
     best: bool = True
     only: Identity | None = None
+    skip: int = 0
 
     @property
     def is_filtered(self) -> bool:
@@ -58,13 +65,15 @@ class SearchPage(msgspec.Struct, frozen=True):
     """The search results to show, grouped by conversation, and whether there are more.
 
     `missing` are the words that the first conversation lacks, if no conversation has all words.
-    `corrections` has each misspelled word with the word that was searched instead.
+    `corrections` has each misspelled word with the word that was searched instead. `total` is
+    the number of ranked conversations, also of those that are not shown.
     """
 
     groups: list[Group]
     more: bool
     missing: Sequence[str] = ()
     corrections: Mapping[str, str] = {}
+    total: int = 0
 
     @property
     def exact(self) -> list[bool]:
@@ -100,12 +109,29 @@ class Finder(Search):
         groups = [Group(rows[key], row_hits, key in with_more) for key, row_hits in by_row.items()]
         return SearchPage(groups, more=found.more or left)
 
+    def rank(self, question: SearchRequest) -> RankedResults:
+        """Return the conversations that a request finds, the most relevant first.
+
+        No text is read for snippets. The limits of the request are ignored.
+        """
+        query, rows = parse(question.text), self.among(question)
+        if not query or not rows:
+            return RankedResults()
+        return find_ranked(self._index, query, rows, question.narrow)
+
+    def ranked_rows(self, text: str) -> list[ConversationRow]:
+        """Return the conversations that a query finds, the most relevant first."""
+        return [
+            self._all_rows[each.identity] for each in self.rank(SearchRequest(text)).conversations
+        ]
+
     def _answer_ranked(
         self, question: SearchRequest, query: Query, rows: dict[Identity, ConversationRow]
     ) -> SearchPage:
         """Return the most relevant conversations, each with its best texts."""
         found = find_ranked(self._index, query, rows, question.narrow)
-        shown = found.conversations if question.only else found.conversations[: question.most]
+        end = len(rows) if question.only else question.skip + question.most
+        shown = found.conversations[question.skip : end]
         each = question.most if question.only else question.each
         groups = [
             Group(
@@ -119,10 +145,11 @@ class Finder(Search):
             return self._answer_ranked(question, query, rows)
         return SearchPage(
             groups,
-            more=len(found.conversations) > len(shown)
+            more=len(found.conversations) > end
             or (question.only is not None and any(group.more for group in groups)),
             missing=found.missing,
             corrections=found.corrections,
+            total=len(found.conversations),
         )
 
     @property
@@ -130,31 +157,10 @@ class Finder(Search):
         """The list of all conversations that the search covers."""
         return self._conversations
 
-    def having(
-        self, query: Query, rows: dict[Identity, ConversationRow], narrow: TextFilter, *, most: int
-    ) -> dict[Identity, TextMatch]:
-        """Return the newest matching text of each conversation in `rows` that matches `query`.
-
-        `most` limits the number of conversations in the result.
-        """
-        return self.find_newest_and_inexact(query, rows, narrow, most=most)[0]
-
-    def find_newest_and_inexact(
-        self, query: Query, rows: dict[Identity, ConversationRow], narrow: TextFilter, *, most: int
-    ) -> tuple[dict[Identity, TextMatch], set[Identity]]:
-        """Return the newest matching text of each conversation, and the inexact conversations.
-
-        A query such as `c++` matches every text with the word `c`. A conversation is inexact if
-        none of its matching texts has the punctuation of the query, such as the plus signs.
-        """
-        first: dict[Identity, TextMatch] = {}
-        found = self._find_matches(query, rows, narrow, most, each=1)
-        for match in found.found:
-            # Prefer a message to a title.
-            if match.identity not in first or first[match.identity].number <= TITLE < match.number:
-                first[match.identity] = match
-        exact = {match.identity for match in found.found if match.id not in found.loose}
-        return first, first.keys() - exact
+    def contains_word(self, word: str) -> bool:
+        """Return whether a text of the searched conversations contains exactly this word."""
+        query = Query(Clause((Term((word,)),)))
+        return bool(self._find_matches(query, self._all_rows, TextFilter(), most=1).found)
 
     def only(self, takes: Callable[[ConversationRow], bool]) -> Finder:
         """Return a finder that searches only the conversations for which `takes` returns True.

@@ -145,14 +145,15 @@ class Query(msgspec.Struct, frozen=True):
         return list(self.whole.terms()) if self.whole else []
 
     @property
-    def required(self) -> str:
-        """The part of the query that a text must match, in the syntax of FTS5; "" if there is none.
+    def required(self) -> Clause | None:
+        """The part of the query that a conversation must match; None if there is none.
 
         A query with operators is required as a whole. Otherwise only quoted terms are required.
         """
         if self.has_operators:
-            return self.expression
-        return " AND ".join(str(term) for term in self.terms if term.is_quoted)
+            return self.whole
+        quoted = tuple(term for term in self.terms if term.is_quoted)
+        return Clause(quoted) if quoted else None
 
     @property
     def signs(self) -> tuple[str, ...]:
