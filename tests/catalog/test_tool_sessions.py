@@ -363,9 +363,9 @@ def test_session_is_found_by_words_of_its_messages(homes: Homes, tmp_path: Path,
     conversations = ConversationList(str(root))
     wanted = ListFilter(tool=tool)
     assert conversations.find("EMPTIED every hour", wanted) == []
-    found, searched = find_conversation(conversations, "EMPTIED every hour", wanted)
-    assert said(tool)[0] in [row.key for row in found]
-    assert searched == (len(sessions(tool)),) * 2
+    found = find_conversation(conversations, "EMPTIED every hour", wanted)
+    assert said(tool)[0] in [row.key for row in found.rows]
+    assert found.searched == (len(sessions(tool)),) * 2
     assert find_conversation(conversations, "nobody said this", wanted).rows == []
 
 

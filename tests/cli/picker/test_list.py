@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
+from cortext import Session, open_session_store
 from cortext.cli.picker.preview_widget import Preview
 from cortext.cli.picker.widgets import Rows
 from tests.cli.picker.picker_workspace import make_workspace, play, screen, shows, titles, until
@@ -225,3 +226,38 @@ def test_preview_reports_session_that_was_removed(listed_workspace: Path) -> Non
         await shows(pilot, "小さく始める。")
 
     play(story)
+
+
+def test_titles_get_half_of_80_columns_when_all_tools_and_folders_are_the_same(
+    listed_workspace: Path,
+) -> None:
+    title = "A title that has more than forty characters in its one line"
+    begin(listed_workspace, "plan", title, "Hello.")
+
+    async def story(pilot, picker) -> None:
+        await shows(pilot, title[:40])
+        await pilot.press("tab")
+        await shows(pilot, "everywhere", title[:40])
+
+    play(story, size=(80, 24))
+
+
+def test_list_names_tools_if_they_differ(listed_workspace: Path) -> None:
+    binding = {"tool": "codex", "session_id": "1", "at": "2026-11-16T00:00:00Z"}
+    session = Session("009-plan-x", title="Other", kind="plan", native=[binding])
+    open_session_store(f"workspace:{listed_workspace}").save(session)
+
+    async def story(pilot, picker) -> None:
+        await shows(pilot, " cod ")
+
+    play(story, size=(80, 24))
+
+
+def test_preview_of_long_conversation_shows_first_request_and_count(listed_workspace: Path) -> None:
+    texts = ["Move the parser to Rust", *(f"message {n}" for n in range(2, 121))]
+    begin(listed_workspace, "plan", "Long", *texts)
+
+    async def story(pilot, picker) -> None:
+        await shows(pilot, "❯ Move the parser to Rust", "120 messages", "message 120")
+
+    play(story, size=(110, 30))

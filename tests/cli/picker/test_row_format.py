@@ -36,6 +36,11 @@ def test_row_gives_title_most_room_in_80_column_terminal() -> None:
     assert line(row(), 41, with_folder=True) == "Why does the theme swallow … blog cla  2h"
 
 
+def test_row_without_tool_gives_its_room_to_title() -> None:
+    found = "".join(layout_row(row(), 45, 7200.0, with_folder=False, with_tool=False))
+    assert found == "Why does the theme swallow the footer on…  2h"
+
+
 def test_row_shortens_long_folder_name_before_long_title() -> None:
     """Where the title is short, the name is whole."""
     folder = "/home/me/infrastructure"

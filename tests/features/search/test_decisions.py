@@ -123,7 +123,7 @@ def test_first_ten_decisions_of_topic_reach_recall(decision_workspace: Path) -> 
 
 
 def test_decisions_of_topic_without_words_are_empty() -> None:
-    assert get_decisions("?!", lambda text, most: [], lambda row: pytest.fail(row.key)) == []
+    assert get_decisions("?!", lambda text: [], lambda row: pytest.fail(row.key)) == []
 
 
 def test_questions_and_abandoned_messages_are_no_decisions() -> None:

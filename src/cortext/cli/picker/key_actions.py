@@ -10,13 +10,22 @@ from threading import Thread
 from textual.app import App
 
 from cortext.catalog.row import DOCUMENT, ConversationRow
-from cortext.cli.picker import operations
 from cortext.cli.picker.dialogs import ChoiceDialog, Help, LineDialog
 from cortext.cli.picker.picker_items import Chosen, is_spawned
+from cortext.cli.picker.row_format import name_of
 from cortext.durability.trash_folder import TrashEntry
+from cortext.errors import CortextError
 from cortext.tools.launch import installed
 
 _IMPORT_NOTE = "cortext imports this session first. The original session does not change."
+
+
+def error_text(error: Exception) -> str:
+    """Return the message of an error with its hint, as one sentence for the user."""
+    if not isinstance(error, (CortextError, OSError)):
+        return f"unexpected error: {type(error).__name__}: {error}"
+    hint = getattr(error, "hint", "")
+    return f"{error}; {hint}" if hint else str(error)
 
 
 class PickerActions(App[Chosen | None]):
@@ -79,16 +88,22 @@ class PickerActions(App[Chosen | None]):
             if tool:
                 self.exit(Chosen(row, tool=tool))
 
-        self.push_screen(ChoiceDialog(f"Resume {operations.name_of(row)} in:", tools), resume_in)
+        self.push_screen(ChoiceDialog(f"Resume {name_of(row)} in:", tools), resume_in)
 
     def action_rename(self) -> None:
+        from cortext.cli.picker import operations
+
         self._ask("Title", lambda row: row.title, operations.rename, _IMPORT_NOTE)
 
     def action_tag(self) -> None:
+        from cortext.cli.picker import operations
+
         question = "Tags, separated by spaces"
         self._ask(question, lambda row: " ".join(row.tags), operations.tag, _IMPORT_NOTE)
 
     def action_export(self) -> None:
+        from cortext.cli.picker import operations
+
         def suggest_file(row: ConversationRow) -> str:
             return os.path.join(os.curdir, f"{row.id[:40]}.md")
 
@@ -103,15 +118,19 @@ class PickerActions(App[Chosen | None]):
         self._stop(completed=True)
 
     def _stop(self, *, completed: bool) -> None:
+        from cortext.cli.picker import operations
+
         if self.chosen is not None:
             self._run_in_thread(partial(operations.stop, self.chosen, completed=completed))
 
     def action_delete(self) -> None:
+        from cortext.cli.picker import operations
+
         row = self.chosen
         if row is None:
             return
         if row.tool == DOCUMENT and not row.is_log:
-            self.say(operations.error_text(operations.cannot_delete_error(row)))
+            self.say(error_text(operations.cannot_delete_error(row)))
             return
 
         def delete_if_yes(answer: str | None) -> None:
@@ -121,10 +140,12 @@ class PickerActions(App[Chosen | None]):
         note = "^Z or `cortext trash restore` restores it."
         if row.tool and not row.is_standalone:
             note = "Only cortext's copy is moved. The tool's own session does not change."
-        question = f"Move {operations.name_of(row)} to the trash?"
+        question = f"Move {name_of(row)} to the trash?"
         self.push_screen(ChoiceDialog(question, ("yes", "no"), note), delete_if_yes)
 
     def _delete(self, row: ConversationRow) -> str:
+        from cortext.cli.picker import operations
+
         sentence, entry = operations.delete(row)
         if entry is None:
             return sentence
@@ -132,6 +153,8 @@ class PickerActions(App[Chosen | None]):
         return f"{sentence}; ^Z restores it"
 
     def action_undo(self) -> None:
+        from cortext.cli.picker import operations
+
         if not self._trash:
             self.say("Nothing to restore. `cortext trash` lists earlier deletions.")
             return
@@ -171,7 +194,7 @@ class PickerActions(App[Chosen | None]):
             try:
                 sentence = work()
             except Exception as error:  # noqa: BLE001  every error becomes a sentence on the screen
-                sentence = operations.error_text(error)
+                sentence = error_text(error)
             self.from_thread(partial(self._show_outcome, sentence))
 
         # This is not a daemon thread, so that the program waits until the write is complete.

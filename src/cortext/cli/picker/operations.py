@@ -1,4 +1,7 @@
-"""The operations of the picker on a conversation. They return a sentence to show to the user."""
+"""The operations of the picker on a conversation. They return a sentence to show to the user.
+
+The picker imports this module when the user presses a key, because it takes long to import.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import os
 
 from cortext.catalog.row import ConversationRow
 from cortext.cli.picker.picker_items import is_spawned
+from cortext.cli.picker.row_format import name_of
 from cortext.cli.standalone_refusals import cannot_delete_error, cannot_stop_error
 from cortext.durability.trash_folder import TrashEntry
 from cortext.errors import CortextError
@@ -20,20 +24,6 @@ from cortext.features.transfer.export import format_for, target_file, write_expo
 from cortext.formats.exports.export_formats import encode
 from cortext.model.safe_text import clean
 from cortext.tools.registry import display_name
-
-
-def name_of(row: ConversationRow) -> str:
-    """Return the title of a conversation in quotes, cut to 40 characters, for use in a sentence."""
-    title = row.title or row.key
-    return f'"{title if len(title) <= 40 else title[:39] + "…"}"'
-
-
-def error_text(error: Exception) -> str:
-    """Return the message of an error with its hint, as one sentence for the user."""
-    if not isinstance(error, (CortextError, OSError)):
-        return f"unexpected error: {type(error).__name__}: {error}"
-    hint = getattr(error, "hint", "")
-    return f"{error}; {hint}" if hint else str(error)
 
 
 def rename(row: ConversationRow, title: str) -> str:

@@ -6,13 +6,6 @@ import click
 
 from cortext.cli.picker.picker_app import run
 from cortext.cli.picker.picker_items import Chosen, PickerItems
-from cortext.cli.tool_reopening import (
-    can_launch,
-    continue_spawned,
-    continues_in_spawn,
-    reopen_in_tool,
-    say,
-)
 from cortext.cli.views.list_view import update_in_background
 
 
@@ -32,6 +25,15 @@ def pick() -> None:
 
 def _reopen(chosen: Chosen) -> None:
     """Reopen the chosen conversation like `cortext resume`, and exit with the tool's exit code."""
+    # These modules take long to import, and the picker appears without them.
+    from cortext.cli.tool_reopening import (
+        can_launch,
+        continue_spawned,
+        continues_in_spawn,
+        reopen_in_tool,
+        say,
+    )
+
     row, tool = chosen.row, chosen.tool or None
     if continues_in_spawn(row, tool, fork=chosen.fork):
         continue_spawned(row)

@@ -14,8 +14,7 @@ from textual.containers import Horizontal
 from textual.widgets import Input, Static
 
 from cortext.catalog.row import ConversationRow
-from cortext.cli.picker import operations
-from cortext.cli.picker.key_actions import PickerActions
+from cortext.cli.picker.key_actions import PickerActions, error_text
 from cortext.cli.picker.key_bindings import QUIT, hints
 from cortext.cli.picker.picker_items import Chosen, PickerItems
 from cortext.cli.picker.picker_search import FinderResult, Latest, PickerQuery, TextFinder
@@ -185,7 +184,8 @@ class Picker(PickerActions):
         items: Sequence[Item] = self._result.with_titled(titled) if self._result else titled
         chosen = self.rows.chosen if keep else None
         self.rows.words = self._typed.casefold().split()
-        self.rows.with_folders = self.shelf.is_everywhere
+        self.rows.with_folders = self.shelf.is_everywhere and self.shelf.has_several_folders
+        self.rows.with_tools = self.shelf.has_several_tools
         self.rows.note = () if items else self._why_empty()
         self.rows.put(items, chosen.identity if chosen else None)
         shown = sum(isinstance(item, ConversationRow) for item in items)
@@ -231,7 +231,7 @@ class Picker(PickerActions):
         self.side.put(row, self._typed.strip(), next(numbers, 0))
 
     def _say_failure(self, error: Exception) -> None:
-        self.from_thread(lambda: self.say(operations.error_text(error)))
+        self.from_thread(lambda: self.say(error_text(error)))
 
     def _receive_failure(self, error: Exception) -> None:
         """Handle a failed search through the messages: stop waiting for it, and show the error."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import cached_property
 
 import msgspec
 
@@ -42,6 +43,15 @@ class PickerItems:
         rows = conversations.list(capture=True).rows
         # Nothing is counted while the picker opens.
         return cls(conversations.add_counts(rows, patience=0), conversations)
+
+    @cached_property
+    def has_several_tools(self) -> bool:
+        """Whether the conversations took place in different tools."""
+        return len({tool for row in self.rows for tool in row.tools or ("",)}) > 1
+
+    @cached_property
+    def has_several_folders(self) -> bool:
+        return len({row.folder for row in self.rows}) > 1
 
     def titled(self, text: str) -> list[ConversationRow]:
         """Return the conversations that have all typed words in their title or in other fields.

@@ -17,7 +17,7 @@ Screen { background: ansi_default; color: ansi_default; layout: vertical; }
 #top Input { width: 1fr; height: 1; border: none; padding: 0; background: ansi_default; }
 #scope { width: 44; max-width: 50%; text-align: right; }
 #body { height: 1fr; }
-Rows { width: 9fr; min-width: 46; }
+Rows { width: 9fr; min-width: 50; }
 Rows, Preview { overflow-x: hidden; overflow-y: scroll; scrollbar-size: 0 0; }
 #side { width: 11fr; border-left: solid ansi_bright_black; padding: 0 0 0 1; }
 #facts { height: auto; padding: 0 1 1 0; }

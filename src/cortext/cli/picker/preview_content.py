@@ -18,10 +18,12 @@ from cortext.catalog.row import ConversationRow
 from cortext.cli.terminal_text import local
 from cortext.cli.views import conversation_render
 from cortext.cli.views.conversation_render import PageBlock
-from cortext.durability.read_files import read_file
+from cortext.durability.read_files import open_file, read_file, read_range
 from cortext.errors import CortextError
 from cortext.features.listing.session_of_row import read, read_all
+from cortext.formats.folder import FOLDER
 from cortext.formats.history_parts import history
+from cortext.formats.record_lines import decode_lines
 from cortext.formats.text_search import search_query as queries
 from cortext.formats.text_search.search_query import Term
 from cortext.formats.text_search.searchable_text import searchable_text_of, subagents_text
@@ -43,6 +45,8 @@ _MAX_BEFORE = 1000
 """The number of characters to show before the found words in a long message."""
 _MAX_REQUEST = 500
 """The most characters of the first request above a preview."""
+_MAX_START = 1 << 16
+"""The most bytes to read for the first request."""
 _NO_MESSAGES = "No messages yet."
 _MARK_STYLE = "bold yellow reverse"
 
@@ -203,7 +207,8 @@ def _read_part(request: PreviewRequest) -> Part:
     row = request.row
     if not row.tool and not request.text and row.messages > 2 * _MAX_MESSAGES:
         last = Workspace(row.workspace).store.tail(row.path, _MAX_MESSAGES)
-        return Part(Session(row.key, messages=last), row.messages - len(last) + 1)
+        first = row.messages - len(last) + 1
+        return Part(Session(row.key, messages=last), first, request=_read_request(row))
     session = _read_session(row)
     messages, count = session.messages, len(session.messages)
     places = _find_matches(messages, as_typed(request.text))
@@ -213,12 +218,23 @@ def _read_part(request: PreviewRequest) -> Part:
     end = min(start + _MAX_MESSAGES, count)
     if end - start < count:
         session = Session(row.key, messages=messages[start:end])
+    return Part(session, start + 1, count - end, places, number, _first_request(messages))
+
+
+def _read_request(row: ConversationRow) -> str:
+    """Read the first message of the user from the start of a conversation's file."""
+    fd = open_file(row.place.lines)
+    try:
+        start = read_range(fd, 0, _MAX_START)
+    finally:
+        os.close(fd)
+    return _first_request(decode_lines(start, FOLDER.records).messages)
+
+
+def _first_request(messages: Sequence[SessionMessage]) -> str:
+    """Return the first words of the user, on one line; "" if there is no message of the user."""
     asked = next((message.content for message in messages if message.role == "user"), "")
-    return Part(session, start + 1, count - end, places, number, _first_words(asked))
-
-
-def _first_words(text: str) -> str:
-    return " ".join(clean(text[:_MAX_REQUEST], lines=False).split())
+    return " ".join(clean(asked[:_MAX_REQUEST], lines=False).split())
 
 
 def _read_session(row: ConversationRow) -> Session:

@@ -20,16 +20,22 @@ _WIDE = 60
 
 
 def layout_row(
-    row: ConversationRow, room: int, now: float, *, with_folder: bool, folder: str = ""
+    row: ConversationRow,
+    room: int,
+    now: float,
+    *,
+    with_folder: bool,
+    folder: str = "",
+    with_tool: bool = True,
 ) -> tuple[str, str, str]:
     """Return the line of a conversation in three parts: the title, the tags, and the right end.
 
-    Together they fill `room` columns. The right end has the tool and the age; with `with_folder`,
-    it also has the name `folder`, or the name of the row's own folder. Tags that do not fit are
-    left out. `now` is the current time in seconds.
+    Together they fill `room` columns. The right end has the age. With `with_tool`, it also has the
+    tool; with `with_folder`, it also has the name `folder`, or the name of the row's own folder.
+    Tags that do not fit are left out. `now` is the current time in seconds.
     """
     right = age(row.last_active, now).rjust(_AGE_WIDTH)
-    if room - _AGE_WIDTH - _SIGN_WIDTH - 2 >= _MIN_TITLE:
+    if with_tool and room - _AGE_WIDTH - _SIGN_WIDTH - 2 >= _MIN_TITLE:
         tool = set_cell_size(_tool_label(row), _TOOL_WIDTH) if room >= _WIDE else sign(row)
         right = f"{tool} {right}"
     title = row.title or "(no title)"
@@ -80,6 +86,12 @@ def filled(text: str, width: int) -> str:
 def where(row: ConversationRow) -> str:
     """Return the name of the folder in which a conversation took place, without its path."""
     return clean(row.folder.rstrip("/").rpartition("/")[2], lines=False)
+
+
+def name_of(row: ConversationRow) -> str:
+    """Return the title of a conversation in quotes, cut to 40 characters, for use in a sentence."""
+    title = row.title or row.key
+    return f'"{title if len(title) <= 40 else title[:39] + "…"}"'
 
 
 def facts(row: ConversationRow, now: float, count: int | None = None) -> str:

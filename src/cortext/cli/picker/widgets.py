@@ -89,6 +89,7 @@ class Rows(ScrollView, can_focus=False):
         self.words: Sequence[str] = ()
         """The typed words, which are marked in titles."""
         self.with_folders = False
+        self.with_tools = True
         self.note: Sequence[str] = ()
         """The lines to show if the list is empty."""
         self._now = clock.now().timestamp()
@@ -195,6 +196,7 @@ class Rows(ScrollView, can_focus=False):
             self._now,
             with_folder=self.with_folders,
             folder=self._projects.get(row.folder, ""),
+            with_tool=self.with_tools,
         )
         return [
             Segment("▌ " if is_chosen else "  ", _POINTER),
