@@ -152,6 +152,17 @@ class Catalog:
         rows = self._run(lambda db: row_table.load_rows(db, row_table.Source(WORKSPACE, root)))
         return [stored.row for stored in rows.values() if stored.row]
 
+    def known_latest(
+        self, folder: str, most: int, *, below: bool
+    ) -> builtins.list[ConversationRow]:
+        """Return the last conversations and sessions in a folder, at most `most`, the latest first.
+
+        The rows are as the last refresh found them; nothing is refreshed. If `below` is true, the
+        folders below count too. Sessions that the user deleted, and sessions that belong to a
+        conversation, are included.
+        """
+        return self._run(lambda db: row_table.load_latest(db, folder, most, below=below))
+
     def remember_captured(self, sessions: Iterable[ConversationRow]) -> None:
         """Record that all messages of these AI tools' sessions are now copied to conversations."""
         self._run(lambda db: session_links.store_captured(db, sessions))

@@ -19,7 +19,8 @@ from cortext.stores.file_fingerprint import Fingerprint
 
 SCHEMA = """
 CREATE TABLE rows (kind TEXT, source BLOB, key BLOB, fingerprint BLOB, row BLOB, position BLOB,
-    PRIMARY KEY (kind, source, key)) WITHOUT ROWID;
+    folder BLOB, last_active INTEGER, PRIMARY KEY (kind, source, key)) WITHOUT ROWID;
+CREATE INDEX rows_in ON rows (folder, last_active);
 CREATE TABLE folders (kind TEXT, source BLOB, folder BLOB, fingerprint BLOB,
     PRIMARY KEY (kind, source, folder)) WITHOUT ROWID
 """
@@ -149,7 +150,7 @@ def store_rows(
         [(*where, _to_column(key)) for key in gone],
     )
     db.executemany(
-        "INSERT OR REPLACE INTO rows VALUES (?,?,?,?,?,?)",
+        "INSERT OR REPLACE INTO rows VALUES (?,?,?,?,?,?,?,?)",
         [
             (
                 *where,
@@ -157,6 +158,8 @@ def store_rows(
                 _to_column(stored.fingerprint),
                 encode_row(stored.row) if stored.row else b"",
                 msgspec.json.encode(stored.position) if stored.position else b"",
+                _folder_column(stored.row.folder) if stored.row else None,
+                stored.row.last_active if stored.row else 0,
             )
             for key, stored in new.items()
         ],
@@ -192,6 +195,28 @@ def store_folders(
     )
 
 
+def load_latest(
+    db: sqlite3.Connection, folder: str, most: int, *, below: bool
+) -> list[ConversationRow]:
+    """Return the rows of a folder, at most `most`, the latest first.
+
+    The rows of all sources are considered. If `below` is true, the folders below count too. Raises
+    UnreadableError if a row cannot be decoded.
+    """
+    where, values = "folder = ?", [_folder_column(folder)]
+    if below:
+        name = folder.rstrip("/")
+        # The character "0" follows "/", so this range has exactly the folders below.
+        where += " OR (folder >= ? AND folder < ?)"
+        values += [_folder_column(f"{name}/"), _folder_column(f"{name}0")]
+    query = f"SELECT row FROM rows WHERE {where} ORDER BY last_active DESC LIMIT ?"  # noqa: S608  our text
+    try:
+        found = db.execute(query, (*values, most)).fetchall()
+        return decode_rows([row for (row,) in found])
+    except (ValueError, TypeError, AttributeError) as error:
+        raise UnreadableError(f"a row cannot be read: {error}") from None
+
+
 def source_names(db: sqlite3.Connection, kind: str) -> list[str]:
     """Return the names of all sources of this kind that have rows in the catalog."""
     found = db.execute("SELECT DISTINCT source FROM rows WHERE kind = ?", (kind,)).fetchall()
@@ -215,6 +240,11 @@ def _to_column(text: str) -> str | bytes:
     Text that is not ASCII becomes bytes, because a file name may not be valid UTF-8.
     """
     return text if text.isascii() else text.encode("utf-8", _PATH_ERRORS)
+
+
+def _folder_column(folder: str) -> bytes:
+    """Convert a folder to bytes, so that all folders of the column can be compared."""
+    return folder.encode("utf-8", _PATH_ERRORS)
 
 
 def _to_text(value: str | bytes) -> str:

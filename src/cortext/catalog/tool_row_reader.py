@@ -152,6 +152,11 @@ def read_changed_sessions(
     return NewToolRows(new, gone, len(changed) - count)
 
 
+def read_session_row(bridge: Bridge, source: TranscriptSource) -> ConversationRow | None:
+    """Return the row of one transcript as a refresh makes it; None if lists do not show it."""
+    return _read_row(_Candidate(bridge, source, "", _modified_at(source)))[0]
+
+
 def _find_sessions(
     tool: str, folder_states: Mapping[tuple[str, str], transcript_folders.FolderState]
 ) -> Iterator[_Session]:

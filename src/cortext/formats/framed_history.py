@@ -26,7 +26,9 @@ from cortext.model.message import ROLES
 _SIGN = "\N{SYMBOL FOR ESCAPE}"
 _ESCAPED = re.compile(_SIGN + r"\{([0-9A-F]+)\}")
 _HIDDEN = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
-_MARKER = re.compile(r"\[(?=\s*(?:/|END\b|RESUMED\b|HISTORY\b|PAST\s+[0-9a-f]{16}))", re.IGNORECASE)
+_MARKER = re.compile(
+    r"\[(?=\s*(?:/|END\b|RESUMED\b|HISTORY\b|RECALL\b|PAST\s+[0-9a-f]{16}))", re.IGNORECASE
+)
 
 
 _OMITTED = "omitted"

@@ -45,9 +45,7 @@ def digest(messages: Sequence[SessionMessage], limit: int = LONGEST) -> str:
     question, if they exist and differ. The same messages always give the same line. If there are no
     messages, the result is "".
     """
-    spoken = [m for m in messages if m.role in ("user", "assistant") and m.content]
-    spoken = spoken if len(spoken) <= _FIRST + _LAST else spoken[:_FIRST] + spoken[-_LAST:]
-    turns = [(m.role, sentences) for m in spoken if (sentences := _sentences(m.content))]
+    turns = _turns(messages)
     requests = _requests(turns)
     if not requests:
         return _line([_polish(sentences[0]) for _, sentences in turns[:1]], limit)
@@ -65,6 +63,22 @@ def digest(messages: Sequence[SessionMessage], limit: int = LONGEST) -> str:
     around = {s: _polish(s) for s in requests[0] if s == requests[0][0] or _is_request(s)}
     whole = " ".join((around | parts).values())
     return whole if len(whole) <= limit else _line([*parts.values()], limit)
+
+
+def open_point(messages: Sequence[SessionMessage]) -> str:
+    """Return the question or task that a conversation left open, or "" if there is none."""
+    question = _open_question(_turns(messages))
+    return _polish(question) if question else ""
+
+
+def _turns(messages: Sequence[SessionMessage]) -> list[tuple[str, list[str]]]:
+    """Return the role and the sentences of each message of the user or the agent.
+
+    Messages in the middle of a long conversation are left out.
+    """
+    spoken = [m for m in messages if m.role in ("user", "assistant") and m.content]
+    spoken = spoken if len(spoken) <= _FIRST + _LAST else spoken[:_FIRST] + spoken[-_LAST:]
+    return [(m.role, sentences) for m in spoken if (sentences := _sentences(m.content))]
 
 
 def _requests(turns: list[tuple[str, list[str]]]) -> list[list[str]]:

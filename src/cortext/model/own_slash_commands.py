@@ -1,4 +1,4 @@
-"""A function that removes slash commands of cortext from messages, for titles and summaries."""
+"""Functions that recognize and remove slash commands of cortext at the start of a text."""
 
 from __future__ import annotations
 
@@ -22,3 +22,8 @@ def without_command(text: str) -> str:
     if match is None:
         return text
     return "" if match[1] in _WITHOUT_TOPIC else text[match.end() :]
+
+
+def starts_with_own_command(text: str) -> bool:
+    """Return whether a text starts with a slash command of cortext."""
+    return _OWN_COMMAND.match(text) is not None

@@ -111,6 +111,8 @@ class Tool(Struct, frozen=True, kw_only=True):
 
     hook_events: tuple[str, ...] = ()
     """The tool's hook events, such as the start of a session, that call `cortext hook`."""
+    recall_event: str = ""
+    """The hook event whose answer can pass recall to the model; "" if there is no such event."""
     hook_sends_prompt: bool = True
     """Whether the tool passes the text of the user's prompt to a hook."""
     hook_shows_message: bool = False
@@ -143,6 +145,8 @@ class Tool(Struct, frozen=True, kw_only=True):
     """A subclass of `archive_items.ArchiveSource`, or None to use that class itself."""
     hooks: str | None = None
     """A function that returns the `settings.SettingsFile` for hooks."""
+    recall: str | None = None
+    """A function that returns whether a session that begins now gets recall."""
     plugin: str | None = None
     """A class that implements the protocol `Plugin`, for a tool without hooks."""
     consent: str | None = None

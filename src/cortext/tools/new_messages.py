@@ -126,6 +126,18 @@ class FollowsRows(Protocol):
         ...
 
 
+@runtime_checkable
+class FollowsLastRows(FollowsRows, Protocol):
+    """A reader of sessions in a database that can skip all but the last messages of a session."""
+
+    def near_end(self, source: TranscriptSource, count: int) -> FilePosition | None:
+        """Return the position before the last `count` messages of a session.
+
+        The result is None if the sessions have no modification times.
+        """
+        ...
+
+
 def mark_of(path: str) -> FilePosition | None:
     """Return the position after the last whole line of a file.
 
@@ -161,6 +173,28 @@ def end_position(path: str) -> FilePosition | None:
         if not stat.st_size or os.pread(fd, 1, stat.st_size - 1) != b"\n":
             return None
         return FilePosition(stat.st_ino, stat.st_size, 0, _digest(fd, stat.st_size))
+    finally:
+        os.close(fd)
+
+
+def position_near_end(path: str, size: int) -> FilePosition | None:
+    """Return the position of a line that begins at most `size` bytes before the end of a file.
+
+    The lines before the position are not counted. The result is None if the name of the file does
+    not end with `.jsonl`, or if no line begins there.
+    """
+    if not path.endswith(".jsonl"):
+        return None
+    fd = open_file(path)
+    try:
+        stat = os.fstat(fd)
+        start = max(stat.st_size - size, 0)
+        if start:
+            cut = read_range(fd, start, stat.st_size).find(b"\n")
+            if cut < 0:
+                return None
+            start += cut + 1
+        return FilePosition(stat.st_ino, start, 0, _digest(fd, start))
     finally:
         os.close(fd)
 

@@ -21,6 +21,8 @@ ENTRY = "the MCP server"
 """The item that stands for our MCP server in a list of hook events, such as that of `missing`."""
 MADE = ("hooks", "mcpServers", "mcp", "mcp_servers")
 """The top-level keys that cortext may have created in a settings file."""
+RECALL = "--recall"
+"""The option of `cortext hook` that turns recall on, in the command of a tool's hook."""
 _BLANK = "\ufeff \t\r\n"
 
 Steps = list[list[tuple[int, int]]]
@@ -86,18 +88,19 @@ class SettingsFile:
         self._timeout = timeout
         """How long the tool waits for a hook, in the tool's own unit."""
 
-    def with_hooks(self, text: str, *, but: Sequence[str] = ()) -> Edited:
+    def with_hooks(self, text: str, *, but: Sequence[str] = (), recall: bool = False) -> Edited:
         """Return the settings `text` with our hooks and our MCP server.
 
-        `but` holds names of events to leave out, or `ENTRY` to leave out the server. Raises
-        ValueError with the reason if the hooks cannot be added. If only the server cannot be added,
-        the hooks are added without the server.
+        `but` holds names of events to leave out, or `ENTRY` to leave out the server. If `recall` is
+        true, the hook at the start of a session turns recall on. Raises ValueError with the reason
+        if the hooks cannot be added. If only the server cannot be added, the hooks are added
+        without the server.
         """
         edited = Edited(text, [], [])
         if not text.strip(_BLANK):
             edited = edited.insert([Insertion(len(text), "{}\n")], [])
         for event in self.events:
-            edited = edited if event in but else self._with_event(edited, event)
+            edited = edited if event in but else self._with_event(edited, event, recall=recall)
         return edited if ENTRY in but else self._with_entry(edited)
 
     def without_hooks(self, text: str, made: Sequence[Sequence[str]]) -> str:
@@ -147,6 +150,18 @@ class SettingsFile:
         except ValueError:
             return False
 
+    def has_recall(self, text: str) -> bool:
+        """Return whether our hook in the settings `text` turns recall on.
+
+        Raises ValueError if the text cannot be parsed.
+        """
+        event = self.tool.recall_event
+        if event not in self.events or not text.strip(_BLANK):
+            return False
+        wanted = self._command(event, recall=True)
+        hooks = _hooks_of(json_edit.parse(text).plain, event)
+        return any(_value_at(hook, ["command"]) == wanted for hook in hooks)
+
     def is_complete(self, text: str, but: Sequence[str]) -> bool:
         """Return True if the settings `text` certainly has everything that setup would add.
 
@@ -163,11 +178,11 @@ class SettingsFile:
         """
         return ""
 
-    def _with_event(self, edited: Edited, event: str) -> Edited:
+    def _with_event(self, edited: Edited, event: str, *, recall: bool) -> Edited:
         plain = json_edit.parse(edited.text).plain
         if any(self._is_ours(hook) for hook in _hooks_of(plain, event)):
             return edited
-        hook = {"type": "command", "command": f"cortext hook {self.tool.name} {event}"}
+        hook = {"type": "command", "command": self._command(event, recall=recall)}
         element = {"hooks": [{**hook, "timeout": self._timeout}]}
         path = ["hooks", event]
         made = [path[:depth] for depth in (1, 2) if not _has_path(plain, path[:depth])]
@@ -203,7 +218,15 @@ class SettingsFile:
 
     def _is_ours(self, hook: Any) -> bool:
         command = _value_at(hook, ["command"])
-        return command in [f"cortext hook {self.tool.name} {event}" for event in self.events]
+        return any(
+            command == self._command(event, recall=recall)
+            for event in self.events
+            for recall in (False, True)
+        )
+
+    def _command(self, event: str, *, recall: bool) -> str:
+        option = f" {RECALL}" if recall and event == self.tool.recall_event else ""
+        return f"cortext hook {self.tool.name} {event}{option}"
 
 
 def hooks_file(tool: str) -> SettingsFile | None:

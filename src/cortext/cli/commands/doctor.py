@@ -228,6 +228,7 @@ def _tool_line(tool: ToolHealth) -> str:
         for what, state in (("hooks", tool.hooks), ("commands", tool.commands))
         if state != "not used"
     ]
+    parts += ["recall: on"] if tool.recall else []
     if not tool.connected:
         parts = [f"not connected (`cortext setup --tools {tool.tool}`)"]
     return f"{tool.tool}: {program}; {', '.join(parts)}"

@@ -44,28 +44,29 @@ def complete_event(
 @click.argument("tool", shell_complete=complete_tool)
 @click.argument("event", shell_complete=complete_event)
 @click.argument("payload", nargs=-1, metavar="[PAYLOAD]")
-def command(tool: str, event: str, payload: tuple[str, ...]) -> None:
+@click.option("--recall", is_flag=True, help="Tell the agent about earlier conversations.")
+def command(tool: str, event: str, payload: tuple[str, ...], recall: bool) -> None:
     """Save new messages of a tool session. The hooks of AI tools call this command.
 
     The tool passes JSON on standard input or as PAYLOAD. The exit code is always 0, so that the
     tool does not fail. Errors go to a log that `cortext doctor` shows.
     """
     try:
-        answer = _handle(tool, event, payload)
+        answer = _handle(tool, event, payload, recall)
         if answer:
             sys.stdout.write(json.dumps(answer) + "\n")
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  the tool must not fail
         write_error(f"hook {tool} {event}", error)
 
 
-def _handle(tool: str, event: str, payload: tuple[str, ...]) -> dict[str, Any]:
+def _handle(tool: str, event: str, payload: tuple[str, ...], recall: bool) -> dict[str, Any]:
     if not is_tool(tool):
         raise ValueError(f"unknown tool: {tool}")
     data = payload[-1].encode("utf-8", "surrogateescape") if payload else _read_stdin()
     decoded: Any = json.loads(data if data.strip() else b"{}")
     if not isinstance(decoded, dict):
         raise ValueError("the tool did not pass a JSON object")
-    return hook(tool, event, cast("dict[str, Any]", decoded))
+    return hook(tool, event, cast("dict[str, Any]", decoded), recall=recall)
 
 
 def _read_stdin() -> bytes:

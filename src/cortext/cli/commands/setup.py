@@ -17,7 +17,6 @@ from cortext.features.setup.tool_setup import (
     carry_out,
     find_connectable_tools,
     plan_setup,
-    plugin_of,
 )
 from cortext.model.secrets.detector import mask_text
 from cortext.model.secrets.settings_text import mask_settings
@@ -35,9 +34,17 @@ from cortext.workspace.init_workspace import difference
     help="Set up only these: claude,opencode,gemini,codex.  [default: every tool found here]",
 )
 @click.option("--plugin", is_flag=True, help="Also install a plug-in for OpenCode.")
+@click.option(
+    "--recall/--no-recall",
+    default=None,
+    help="Tell Claude Code at the start of a session what was last decided and left open in its "
+    "folder, or stop doing so.  [default: no change]",
+)
 @click.option("--dry-run", is_flag=True, help="Show all changes, but make none.")
 @yes_option
-def command(tools: tuple[str, ...] | None, plugin: bool, dry_run: bool, yes: bool) -> None:
+def command(
+    tools: tuple[str, ...] | None, plugin: bool, recall: bool | None, dry_run: bool, yes: bool
+) -> None:
     """Connect cortext to your AI tools.
 
     Setup installs hooks that save your conversations, slash commands, and the MCP server that lets
@@ -52,13 +59,11 @@ def command(tools: tuple[str, ...] | None, plugin: bool, dry_run: bool, yes: boo
         raise CortextError(
             "no AI tool was found", hint="name the tools: --tools claude,opencode,gemini,codex"
         )
-    if plugin and not any(map(plugin_of, names)):
-        with_plugin = next(tool for tool in tools_there() if tool.plugin)
-        raise CortextError(
-            f"--plugin works only with {with_plugin.display_name}",
-            hint=f"add {with_plugin.name} to --tools",
-        )
-    plan = plan_setup(names, plugin=plugin)
+    if plugin:
+        _require_capable("--plugin", "plugin", names)
+    if recall:
+        _require_capable("--recall", "recall", names)
+    plan = plan_setup(names, plugin=plugin, recall=recall)
     show(plan, whole=dry_run)
     if plan.changes and not dry_run:
         agree(f"Make these changes to {count(plan)}?", yes)
@@ -81,6 +86,16 @@ def command(tools: tuple[str, ...] | None, plugin: bool, dry_run: bool, yes: boo
             f"setup is incomplete for {', '.join(incomplete)}",
             hint="fix the problems in the notes above, then run "
             f"`cortext setup --tools {','.join(incomplete)}`",
+        )
+
+
+def _require_capable(option: str, capability: str, names: Sequence[str]) -> None:
+    """Raise CortextError if none of the named tools has the capability that an option needs."""
+    capable = [tool for tool in tools_there() if getattr(tool, capability)]
+    if not any(tool.name in names for tool in capable):
+        raise CortextError(
+            f"{option} works only with {capable[0].display_name}",
+            hint=f"add {capable[0].name} to --tools",
         )
 
 

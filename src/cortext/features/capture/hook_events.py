@@ -62,7 +62,7 @@ class HookCall(msgspec.Struct, frozen=True):
     """One call of `cortext hook`, in the same form for all tools. Unknown values are "".
 
     `id` is the tool's session id, and `path` is the transcript. `prompt` and `answer` are the last
-    messages of the user and the model.
+    messages of the user and the model. `source` is why a session starts, such as "clear".
     """
 
     tool: str
@@ -73,12 +73,14 @@ class HookCall(msgspec.Struct, frozen=True):
     answer: str
     cwd: str
     model: str
+    source: str
 
 
-def hook(tool: str, event: str, payload: dict[str, Any]) -> dict[str, Any]:
+def hook(tool: str, event: str, payload: dict[str, Any], *, recall: bool = False) -> dict[str, Any]:
     """Handle an event of a tool session, and return the JSON answer for the tool, or {}.
 
-    `payload` is the JSON object that the tool passes to the hook.
+    `payload` is the JSON object that the tool passes to the hook. If `recall` is true, the answer
+    at the start of a session tells the agent what was last decided and left open in its folder.
     """
     call = read_call(tool, event, payload)
     if not call.id:
@@ -96,6 +98,9 @@ def hook(tool: str, event: str, payload: dict[str, Any]) -> dict[str, Any]:
             known = find_config(call.tool, model=call.model, cwd=call.cwd)
             note_config(Workspace(ref.root), ref.place, known)
     answer = _handle_event(call, ref) if ref else {}
+    if recall and not answer:
+        with _log_failure("recalling earlier conversations"):
+            answer = _recall(call, process)
     with _log_failure("pausing idle conversations"):
         _pause_idle(call, ref)
     return answer
@@ -178,6 +183,7 @@ def read_call(tool: str, event: str, payload: dict[str, Any]) -> HookCall:
         text("last_assistant_message", "last-assistant-message"),
         text("cwd") or os.getcwd(),
         text("model"),
+        text("source"),
     )
 
 
@@ -206,6 +212,28 @@ def _handle_event(call: HookCall, ref: ConversationRef) -> dict[str, Any]:
         return {"systemMessage": _SAVED_MESSAGE} if find_tool(call.tool).hook_shows_message else {}
     capture(ref.root, ref.place)
     return {}
+
+
+def _recall(call: HookCall, process: Process | None) -> dict[str, Any]:
+    """Return the answer that tells an agent about earlier conversations, or {}.
+
+    The answer is {} if the session gets no recall, or if there is nothing to recall. `process` is
+    the tool's process.
+    """
+    tool = find_tool(call.tool)
+    if call.event != tool.recall_event or not tool.recall:
+        return {}
+    if not tool.load("recall")(call.source, process.arguments if process else ()):
+        return {}
+    # Import late: few events recall, and these modules take some ms to load.
+    from cortext.features.listing.background_reading import start_background_counting
+    from cortext.features.recall.project_conversations import StartedSession
+    from cortext.features.recall.session_recall import make_recall
+
+    text = make_recall(StartedSession(call.tool, call.cwd, call.path))
+    start_background_counting()  # so that the next recall has the sessions of other folders
+    output = {"hookEventName": call.event, "additionalContext": text}
+    return {"hookSpecificOutput": output} if text else {}
 
 
 def _last_request(ref: ConversationRef, new: int) -> str:

@@ -6,15 +6,19 @@ A transcript is in the tool's own folder or, if the tool deleted it, in our arch
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 from cortext.errors import CortextError, is_temporary
+from cortext.model.message import SessionMessage
 from cortext.tools import transcript_folders
 from cortext.tools.new_messages import (
     FilePosition,
     Follows,
+    FollowsLastRows,
     FollowsRows,
     MessageDelta,
     end_position,
+    position_near_end,
     since,
 )
 from cortext.tools.reader_protocol import Bridge, NamesFiles, TranscriptSource
@@ -31,7 +35,7 @@ def find_transcript(tool: str, id: str, path: str = "", *, search: bool = False)
     the archive. If `search` is true, the tool's current file comes first, because the tool may have
     continued in another file.
     """
-    named = _transcript_in_file(tool, id, path)
+    named = transcript_in_file(tool, id, path)
     if named and not search:
         return named
     return (
@@ -83,6 +87,24 @@ def find_model(tool: str, id: str, path: str = "") -> str:
         return ""  # a read of the whole transcript reports the error
 
 
+def read_last_messages(
+    bridge: Bridge, source: TranscriptSource, *, size: int, count: int
+) -> Sequence[SessionMessage]:
+    """Return the last messages of a transcript: about `size` bytes of a file, or `count` rows.
+
+    A transcript whose end cannot be read alone is read completely if it is not larger than `size`
+    bytes. Otherwise the result is ().
+    """
+    if isinstance(bridge, FollowsLastRows):
+        position = bridge.near_end(source, count)
+    else:
+        position = position_near_end(source.path, size)
+    found = read_new_messages(bridge, source, position) if position else None
+    if found is not None:
+        return [*found.again, *found.new]
+    return bridge.decode(source).session.messages if 0 < source.size <= size else ()
+
+
 def read_new_messages(
     bridge: Bridge, source: TranscriptSource, mark: FilePosition
 ) -> MessageDelta | None:
@@ -116,7 +138,7 @@ def beside(bridge: Bridge, source: TranscriptSource) -> str | None:
     return bridge.beside(source) if isinstance(bridge, Follows | FollowsRows) else None
 
 
-def _transcript_in_file(tool: str, id: str, path: str) -> Found | None:
+def transcript_in_file(tool: str, id: str, path: str) -> Found | None:
     """Return the transcript in the file `path`, or None if the file belongs to another session."""
     if not path or not is_own(tool, path):
         return None

@@ -37,6 +37,7 @@ from cortext.features.setup.tool_setup import (
     COMMANDS,
     find_connectable_tools,
     has_hooks,
+    has_recall,
     plan_setup,
 )
 from cortext.installation import install_command
@@ -57,7 +58,7 @@ class ToolHealth(msgspec.Struct):
     hooks and slash commands of cortext are installed: all, some, none, or not used by this tool.
     `server` is the state of our MCP server's entry in the tool's settings, a constant of
     `check_mcp`. `version` is "" if it is unknown. `tested` is False if the version is newer than
-    the version that the tests cover.
+    the version that the tests cover. `recall` says whether recall is on.
     """
 
     tool: str
@@ -68,6 +69,7 @@ class ToolHealth(msgspec.Struct):
     server: str
     version: str = ""
     tested: bool = True
+    recall: bool = False
 
     @property
     def connected(self) -> bool:
@@ -190,6 +192,7 @@ def _check_tool(tool: str, entry: FoundMcpEntry, problems: list[Problem]) -> Too
         entry.state,
         version,
         is_tested(tool, version),
+        has_recall(tool),
     )
 
 

@@ -113,21 +113,25 @@ def require_connectable(names: Iterable[str]) -> None:
             )
 
 
-def plan_setup(names: Sequence[str], *, plugin: bool = False) -> SetupPlan:
+def plan_setup(
+    names: Sequence[str], *, plugin: bool = False, recall: bool | None = None
+) -> SetupPlan:
     """Plan to add hooks, slash commands and the MCP server of cortext to these tools.
 
-    Our plug-in for a tool is added if `plugin` is true or the plug-in is already installed. The
+    Our plug-in for a tool is added if `plugin` is true or the plug-in is already installed.
+    `recall` turns recall on or off in the tools that support it; None leaves recall as it is. The
     plan leaves out what is already set up. Raises MissingCapabilityError for a tool that cortext
     cannot connect to.
     """
-    plan = SetupPlan(partial(plan_setup, names, plugin=plugin), [], [], [], [], [])
+    again = partial(plan_setup, names, plugin=plugin, recall=recall)
+    plan = SetupPlan(again, [], [], [], [], [])
     installed = SetupRecord.load()
     require_connectable(names)
     for tool in names:
         hooks, servers = _settings_of(tool)
         if hooks:
             with _skip_unreadable(tool, plan):
-                _plan_hooks(tool, hooks, installed, plan)
+                _plan_hooks(tool, hooks, installed, plan, recall=recall)
         if commands := slash_commands_of(tool):
             _plan_commands(tool, commands, installed, plan)
         own = plugin_of(tool)
@@ -243,6 +247,17 @@ def _changed_error(change: FileChange) -> CortextError:
     )
 
 
+def has_recall(tool: str) -> bool:
+    """Return whether recall is on in a tool. A settings file that is unreadable counts as off."""
+    file = settings.hooks_file(tool) if find_tool(tool).recall else None
+    if file is None:
+        return False
+    try:
+        return file.has_recall(as_text(read_or_none(file.path) or b""))
+    except (OSError, ValueError):
+        return False  # `doctor` and `setup` report this.
+
+
 def has_hooks(tool: str) -> bool:
     """Return whether our hooks or plug-in for a tool are installed.
 
@@ -291,8 +306,18 @@ def _has_mcp_package() -> bool:
     return find_spec("mcp") is not None
 
 
-def _plan_hooks(tool: str, file: SettingsFile, installed: SetupRecord, plan: SetupPlan) -> None:
-    """Add our hooks and our MCP server to the plan for a tool's settings file."""
+def _plan_hooks(
+    tool: str,
+    file: SettingsFile,
+    installed: SetupRecord,
+    plan: SetupPlan,
+    *,
+    recall: bool | None = None,
+) -> None:
+    """Add our hooks and our MCP server to the plan for a tool's settings file.
+
+    If `recall` is None, recall stays as it is in the file.
+    """
     path = file.path
     old = read_or_none(path)
     text = as_text(old or b"")
@@ -301,7 +326,8 @@ def _plan_hooks(tool: str, file: SettingsFile, installed: SetupRecord, plan: Set
         if file.is_complete(text, skipped):
             return
         before = _without_our_entries(file, text, installed)
-        edited = file.with_hooks(before, but=skipped)
+        recall = file.has_recall(text) if recall is None else recall
+        edited = file.with_hooks(before, but=skipped, recall=recall)
     except ValueError as error:
         conflict = file.explain_conflict(text)
         plan.notes.append(f"{path} is not changed: {error}{conflict}")
@@ -359,7 +385,7 @@ def _undo_steps(file: SettingsFile, text: str, steps: Any) -> str | None:
     try:
         before = settings.undone(text, steps)
         missing = file.missing(text)
-        again = file.with_hooks(before, but=missing)
+        again = file.with_hooks(before, but=missing, recall=file.has_recall(text))
         return before if again.text == text else None
     except (TypeError, ValueError, LookupError):
         return None

@@ -158,6 +158,17 @@ class OpenCodeBridge:
             return None
         return read_database(source.path, lambda database: _position(database, source.id))
 
+    def near_end(self, source: TranscriptSource, count: int) -> FilePosition | None:
+        """Return the position before the last messages, as `FollowsLastRows.near_end` defines."""
+        if not source.path.endswith(".db"):
+            return None
+
+        def work(database: OpenCodeDatabase) -> FilePosition:
+            time = database.created_before(source.id, count)
+            return FilePosition(0, time, database.count(source.id, time), "")
+
+        return read_database(source.path, work)
+
     def changed(self, source: TranscriptSource, mark: FilePosition) -> MessageDelta | None:
         """Return the messages that changed since `mark`, as `FollowsRows.changed` defines."""
 

@@ -274,6 +274,16 @@ class OpenCodeDatabase:
         query = "SELECT count(*) FROM message WHERE session_id = ? AND time_created <= ?"
         return int(self._execute(query, (id, until)).fetchone()[0])
 
+    def created_before(self, id: str, count: int) -> int:
+        """Return when the last message before the last `count` messages was created.
+
+        The time is in milliseconds since 1970. It is 0 if there is no such message.
+        """
+        query = """SELECT time_created FROM message WHERE session_id = ?
+            ORDER BY time_created DESC LIMIT 1 OFFSET ?"""
+        row = self._execute(query, (id, count)).fetchone()
+        return int(row[0]) if row else 0
+
     def changed(self, id: str, since: int) -> list[Raw]:
         """Return the messages of a session that changed after the time `since`, oldest first.
 

@@ -1,0 +1,116 @@
+"""Recall: tell an agent at the start of a session what was last decided and left open.
+
+The sentences come from the ends of the last conversations in the same project. Nothing is stored:
+each start reads the conversations again, so deleted and redacted text is never recalled.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+import msgspec
+from msgspec.structs import replace
+
+from cortext.catalog.row import ConversationRow
+from cortext.catalog.row_text_redaction import shown
+from cortext.errors import CortextError
+from cortext.features.capture.transcripts import read_last_messages, transcript_at
+from cortext.features.recall.project_conversations import StartedSession, find_latest
+from cortext.features.search.decisions import decisions_in
+from cortext.formats.history_parts import is_abandoned
+from cortext.formats.recall_text import RecallFact, render_recall
+from cortext.model.extractive_summary import open_point
+from cortext.model.ids import new_id
+from cortext.model.message import SessionMessage
+from cortext.model.secrets.quick_check import could_hold
+from cortext.stores.folder import FolderStore
+from cortext.stores.store_registry import open_session_store
+
+_MAX_CONVERSATIONS = 6
+_MAX_DECISIONS = 3
+"""The number of decisions that are taken from each conversation."""
+_END_BYTES, _END_MESSAGES = 1 << 18, 100
+"""How much is read at the end of a conversation."""
+_MAX_MESSAGE = 20_000
+"""The number of characters that are examined at the start of a message."""
+_MAX_TEXT = 60_000
+"""The number of characters that are examined at the end of a conversation."""
+_SHORT_ID = 13
+"""The number of characters of a tool's session id that are enough to name the session."""
+
+
+class _DatedFact(msgspec.Struct, frozen=True):
+    """A fact with the time of its message."""
+
+    time: datetime
+    fact: RecallFact
+
+
+def make_recall(session: StartedSession) -> str:
+    """Return the recall for a session that begins now, or "" if there is nothing to recall."""
+    found: list[_DatedFact] = []
+    for row in find_latest(session, _MAX_CONVERSATIONS):
+        try:
+            found += _find_facts(row)
+        except (OSError, CortextError):
+            continue  # the conversation was deleted, or `doctor` reports the damage
+    found.sort(key=lambda each: each.time, reverse=True)
+    unique = {each.fact.text.casefold(): each.fact for each in reversed(found)}
+    facts = [each.fact for each in found if unique[each.fact.text.casefold()] is each.fact]
+    return render_recall(facts, new_id().replace("-", ""))
+
+
+def _find_facts(row: ConversationRow) -> Iterator[_DatedFact]:
+    """Yield the last decisions of a conversation, and the point that it left open."""
+    messages = _spoken_at_end(_read_end(row))
+    decided = dict.fromkeys(decisions_in(messages))
+    for number, sentence in [*decided][-_MAX_DECISIONS:]:
+        yield _to_fact(row, "decided", messages[number - 1].timestamp, sentence)
+    point = "" if row.status == "completed" else open_point(messages)
+    if point:
+        yield _to_fact(row, "open", messages[-1].timestamp, point)
+
+
+def _spoken_at_end(messages: Sequence[SessionMessage]) -> list[SessionMessage]:
+    """Return the last messages of the user and the agent, without secrets and long texts."""
+    found: list[SessionMessage] = []
+    left = _MAX_TEXT
+    for message in reversed(messages):
+        if message.role in ("user", "assistant") and not is_abandoned(message):
+            found.append(_without_secrets(message))
+            left -= len(found[-1].content)
+            if left < 0:
+                break
+    return found[::-1]
+
+
+def _read_end(row: ConversationRow) -> Sequence[SessionMessage]:
+    """Return the last messages of a conversation. The rest is not read."""
+    if not row.tool:
+        return FolderStore(row.workspace).tail(row.path, _END_MESSAGES)
+    if row.is_log:
+        store = open_session_store(f"log:{os.path.dirname(row.path)}")
+        return store.tail(row.key, _END_MESSAGES)
+    found = transcript_at(row.tool, row.key, row.path) if os.path.exists(row.path) else None
+    return read_last_messages(*found, size=_END_BYTES, count=_END_MESSAGES) if found else ()
+
+
+def _without_secrets(message: SessionMessage) -> SessionMessage:
+    """Return a message with its first characters, and with a placeholder for each secret."""
+    text = message.content
+    if len(text) > _MAX_MESSAGE:
+        text = text[:_MAX_MESSAGE].rpartition(" ")[0]  # half a secret would not be recognized
+    if could_hold(text):
+        # Import late: the rules take 8 ms to load, and few messages need them.
+        from cortext.model.secrets.detector import mask_text
+
+        text = mask_text(text)[0]
+    return message if text is message.content else replace(message, content=text)
+
+
+def _to_fact(row: ConversationRow, kind: str, when: datetime, text: str) -> _DatedFact:
+    id = row.key[:_SHORT_ID] if row.tool and not row.is_standalone else row.key
+    day = when.astimezone().strftime("%Y-%m-%d")
+    return _DatedFact(when, RecallFact(kind, day, id, shown(text)))
