@@ -87,6 +87,9 @@ LAZY_IMPORTS = {
         "only a missing package needs it; pathlib takes a quarter of a bare start",
     ("features/capture/hook_events.py", "cortext.features.manage.stop"):
         "only a closing phrase stops a conversation; git and the archive take a bare start",
+    ("features/capture/hook_events.py", "cortext.features.recall.session_recall"):
+        "only the start of a session recalls, and only if the user wants it; takes 2 bare starts",
+    ("features/recall/session_recall.py", "cortext.model.secrets.detector"): _PATTERNS,
     ("features/resume/agent_briefing.py", "cortext.model.extractive_summary"): _PATTERNS,
     ("features/search/index_refresh.py", "cortext.features.search.index_entries"):
         "only new texts are read; readers and redaction take 2 bare starts",

@@ -225,13 +225,10 @@ def _recall(call: HookCall, process: Process | None) -> dict[str, Any]:
         return {}
     if not tool.load("recall")(call.source, process.arguments if process else ()):
         return {}
-    # Import late: few events recall, and these modules take some ms to load.
-    from cortext.features.listing.background_reading import start_background_counting
-    from cortext.features.recall.project_conversations import StartedSession
+    # Import late: few events recall, and the search for decisions takes 2 bare starts.
     from cortext.features.recall.session_recall import make_recall
 
-    text = make_recall(StartedSession(call.tool, call.cwd, call.path))
-    start_background_counting()  # so that the next recall has the sessions of other folders
+    text = make_recall(call.tool, call.cwd, call.path)
     output = {"hookEventName": call.event, "additionalContext": text}
     return {"hookSpecificOutput": output} if text else {}
 

@@ -17,6 +17,7 @@ from cortext.catalog.row import ConversationRow
 from cortext.catalog.row_text_redaction import shown
 from cortext.errors import CortextError
 from cortext.features.capture.transcripts import read_last_messages, transcript_at
+from cortext.features.listing.background_reading import start_background_counting
 from cortext.features.recall.project_conversations import StartedSession, find_latest
 from cortext.features.search.decisions import decisions_in
 from cortext.formats.history_parts import is_abandoned
@@ -48,14 +49,21 @@ class _DatedFact(msgspec.Struct, frozen=True):
     fact: RecallFact
 
 
-def make_recall(session: StartedSession) -> str:
-    """Return the recall for a session that begins now, or "" if there is nothing to recall."""
+def make_recall(tool: str, folder: str, transcript: str = "") -> str:
+    """Return the recall for a tool session that begins now, or "" if there is nothing to recall.
+
+    `folder` is the working folder of the session, and `transcript` is the path of its transcript.
+    Sessions of other tools and worktrees are as new as the catalog. A background process brings the
+    catalog up to date for the next recall.
+    """
+    session = StartedSession(tool, folder, transcript)
     found: list[_DatedFact] = []
     for row in find_latest(session, _MAX_CONVERSATIONS):
         try:
             found += _find_facts(row)
         except (OSError, CortextError):
             continue  # the conversation was deleted, or `doctor` reports the damage
+    start_background_counting()
     found.sort(key=lambda each: each.time, reverse=True)
     unique = {each.fact.text.casefold(): each.fact for each in reversed(found)}
     facts = [each.fact for each in found if unique[each.fact.text.casefold()] is each.fact]
