@@ -155,11 +155,11 @@ class Catalog:
     def known_latest(
         self, folder: str, most: int, *, below: bool
     ) -> builtins.list[ConversationRow]:
-        """Return the last conversations and sessions in a folder, at most `most`, the latest first.
+        """Return the last conversations and sessions in a folder, at most `most`.
 
-        The rows are as the last refresh found them; nothing is refreshed. If `below` is true, the
-        folders below count too. Sessions that the user deleted, and sessions that belong to a
-        conversation, are included.
+        The rows are as the last refresh found them; nothing is refreshed. If `below` is true, as
+        many rows of the folders below are added. Sessions that the user deleted, and sessions that
+        belong to a conversation, are included.
         """
         return self._run(lambda db: row_table.load_latest(db, folder, most, below=below))
 

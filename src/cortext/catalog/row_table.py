@@ -29,6 +29,9 @@ FRESH_NS = 20_000_000
 
 A file that changed so recently may therefore change again without a new modification time.
 """
+_LATEST_IN = "SELECT row FROM rows WHERE folder = ? ORDER BY last_active DESC LIMIT ?"
+_LATEST_BELOW = """SELECT row FROM rows WHERE folder >= ? AND folder < ?
+    ORDER BY last_active DESC LIMIT ?"""
 # Python represents bytes of a file name that are not UTF-8 as lone surrogates.
 _PATH_ERRORS = "surrogatepass"
 
@@ -198,20 +201,18 @@ def store_folders(
 def load_latest(
     db: sqlite3.Connection, folder: str, most: int, *, below: bool
 ) -> list[ConversationRow]:
-    """Return the rows of a folder, at most `most`, the latest first.
+    """Return the last rows of a folder, at most `most`.
 
-    The rows of all sources are considered. If `below` is true, the folders below count too. Raises
-    UnreadableError if a row cannot be decoded.
+    The rows of all sources are considered. If `below` is true, as many rows of the folders below
+    are added. Raises UnreadableError if a row cannot be decoded.
     """
-    where, values = "folder = ?", [_folder_column(folder)]
+    # Two queries: the index has the rows of a single folder in the wanted order.
+    found = db.execute(_LATEST_IN, (_folder_column(folder), most)).fetchall()
     if below:
         name = folder.rstrip("/")
-        # The character "0" follows "/", so this range has exactly the folders below.
-        where += " OR (folder >= ? AND folder < ?)"
-        values += [_folder_column(f"{name}/"), _folder_column(f"{name}0")]
-    query = f"SELECT row FROM rows WHERE {where} ORDER BY last_active DESC LIMIT ?"  # noqa: S608  our text
+        ends = _folder_column(f"{name}/"), _folder_column(f"{name}0")  # "0" follows "/"
+        found += db.execute(_LATEST_BELOW, (*ends, most)).fetchall()
     try:
-        found = db.execute(query, (*values, most)).fetchall()
         return decode_rows([row for (row,) in found])
     except (ValueError, TypeError, AttributeError) as error:
         raise UnreadableError(f"a row cannot be read: {error}") from None

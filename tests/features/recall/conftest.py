@@ -9,7 +9,7 @@ from tests.command import git
 
 
 @pytest.fixture
-def claude_person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, git_identity: None) -> Person:
+def recall_person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, git_identity: None) -> Person:
     """Somebody with an empty HOME. No background process starts."""
     made = Person(tmp_path)
     made.home.mkdir()
@@ -21,7 +21,7 @@ def claude_person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, git_identity:
 
 
 @pytest.fixture
-def project(claude_person: Person) -> Path:
-    folder = claude_person.project("project")
+def project(recall_person: Person) -> Path:
+    folder = recall_person.project("project")
     git(folder, "init", "-q", "-b", "main")
     return folder

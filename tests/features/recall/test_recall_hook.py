@@ -17,9 +17,9 @@ SESSION = "11111111-2222-4333-8444-555555555555"
 
 
 @pytest.fixture(autouse=True)
-def decision(claude_person: Person, project: Path) -> None:
+def decision(recall_person: Person, project: Path) -> None:
     """Something was decided in the repository."""
-    claude_person.say(project, ["We decided to keep SQLite.", "Ok."])
+    recall_person.say(project, ["We decided to keep SQLite.", "Ok."])
 
 
 def payload_of(project: Path, source: str) -> dict[str, Any]:

@@ -1,14 +1,13 @@
 """Find the last conversations of the project in which a tool session begins.
 
-The search takes about the same time whether there are ten conversations or ten thousand: it reads
-the catalog without a refresh, and the folder of the session's own transcript.
+The search takes about the same time whether there are ten conversations or ten thousand. It reads
+the catalog without a refresh, and calls `stat` for the transcripts beside the session's own one.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import suppress
 from itertools import islice
 
 import msgspec
@@ -108,9 +107,10 @@ def _rows_beside(session: StartedSession) -> Iterator[ConversationRow]:
         return
     times: dict[str, int] = {}
     for entry in listed(os.path.dirname(session.transcript)):
-        if entry.name.endswith(_ENDING):
-            with suppress(OSError):  # the file was deleted meanwhile
-                times[entry.path] = entry.stat().st_mtime_ns
+        try:
+            times[entry.path] = entry.stat().st_mtime_ns if entry.name.endswith(_ENDING) else 0
+        except OSError:
+            continue  # the file was deleted meanwhile
     for path in sorted(times, key=lambda each: times[each], reverse=True)[:_MAX_BESIDE]:
         id = os.path.basename(path).removesuffix(_ENDING)
         found = transcript_in_file(session.tool, id, path)

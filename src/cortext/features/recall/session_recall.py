@@ -34,9 +34,9 @@ _MAX_DECISIONS = 3
 """The number of decisions that are taken from each conversation."""
 _END_BYTES, _END_MESSAGES = 1 << 18, 100
 """How much is read at the end of a conversation."""
-_MAX_MESSAGE = 20_000
-"""The number of characters that are examined at the start of a message."""
-_MAX_TEXT = 60_000
+_HEAD, _TAIL = 1500, 500
+"""How many characters are examined at both ends of a message. A question is often at its end."""
+_MAX_TEXT = 8000
 """The number of characters that are examined at the end of a conversation."""
 _SHORT_ID = 13
 """The number of characters of a tool's session id that are enough to name the session."""
@@ -106,15 +106,18 @@ def _read_end(row: ConversationRow) -> Sequence[SessionMessage]:
 
 
 def _without_secrets(message: SessionMessage) -> SessionMessage:
-    """Return a message with its first characters, and with a placeholder for each secret."""
+    """Return a message with a placeholder for each secret, and without the middle of a long text.
+
+    Secrets are replaced first, because half a secret would not be recognized.
+    """
     text = message.content
-    if len(text) > _MAX_MESSAGE:
-        text = text[:_MAX_MESSAGE].rpartition(" ")[0]  # half a secret would not be recognized
     if could_hold(text):
         # Import late: the rules take 8 ms to load, and few messages need them.
         from cortext.model.secrets.detector import mask_text
 
         text = mask_text(text)[0]
+    if len(text) > _HEAD + _TAIL:
+        text = f"{text[:_HEAD]}\n{text[-_TAIL:]}"
     return message if text is message.content else replace(message, content=text)
 
 
