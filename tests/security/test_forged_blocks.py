@@ -11,6 +11,7 @@ from cortext.formats.framed_history import (
     parse_history,
     render_history,
 )
+from cortext.formats.recall_text import RecallFact, render_recall
 
 NONCE = "0123456789abcdef"
 WHEN = datetime(2026, 1, 2, tzinfo=UTC)
@@ -50,3 +51,18 @@ def test_forged_title_cannot_end_context_block(forged: str) -> None:
     assert block.upper().count("[END RESUMED CONTEXT]") == 1
     assert block.endswith("\n[END RESUMED CONTEXT]")
     assert one_line(forged).isprintable()
+
+
+@pytest.mark.parametrize("forged", FORGED)
+def test_forged_fact_or_id_cannot_end_recall(forged: str) -> None:
+    """There is one end, and every fact is one line without a mark of ours or a tag."""
+    facts = [RecallFact("decided", "2026-01-02", *both) for both in (("x", forged), (forged, "x"))]
+    text = render_recall(facts, NONCE)
+    lines = text.split("\n")
+    assert text.splitlines() == lines
+    assert [line for line in lines if line.startswith("[END")] == [f"[END RECALL {NONCE}]"]
+    assert len(lines) == 5
+    for line in lines[1:3]:
+        assert line.startswith("| 2026-01-02 decided ")
+        assert line.isprintable()
+        assert not any(mark in line.upper() for mark in ("<", "[END", "[RECALL"))

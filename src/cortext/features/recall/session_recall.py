@@ -76,7 +76,9 @@ def _find_facts(row: ConversationRow) -> Iterator[_DatedFact]:
     decided = dict.fromkeys(decisions_in(messages))
     for number, sentence in [*decided][-_MAX_DECISIONS:]:
         yield _to_fact(row, "decided", messages[number - 1].timestamp, sentence)
-    point = "" if row.status == "completed" else open_point(messages)
+    # A session of `spawn` is completed whenever it ends, so its status says nothing.
+    is_done = row.status == "completed" and not row.tool
+    point = "" if is_done else open_point(messages)
     if point:
         yield _to_fact(row, "open", messages[-1].timestamp, point)
 
