@@ -118,6 +118,7 @@ def measure(folder: str, quick: bool, python: str) -> tuple[dict[str, Any], list
         Bar("(j) capture of one new turn in 10 MB", j["turn"], 30, "ms"),
         Bar("(j) the hook that does it, all of it", j["hook"], 200, "ms"),
         Bar("(j) the same / bare start", j["hook"] / j["bare"], 14, "x"),
+        Bar("(j) the hook that recalls / bare start", j["recall"] / j["bare"], 14, "x"),
         Bar("(k) spawn --list-sessions of 10,000", k["list"] / k["bare there"], 14, "x"),
         Bar("(k) spawn -i until its prompt", k["start"] / k["bare"], 25, "x"),
         Bar("(k) the same with 100,000 turns", k["resume"] / k["bare"], 40, "x"),

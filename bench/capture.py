@@ -56,9 +56,16 @@ class Transcript:
 
     def payload(self, folder: str) -> bytes:
         """What Claude Code tells a hook when the last turn has ended."""
-        place = {"session_id": SESSION, "transcript_path": str(self._path), "cwd": folder}
         told = {"hook_event_name": "Stop", "last_assistant_message": f"Answer {self._answered}."}
-        return json.dumps({**place, **told}).encode()
+        return self._told(folder, told)
+
+    def compacted(self, folder: str) -> bytes:
+        """What Claude Code tells a hook after a compaction."""
+        return self._told(folder, {"hook_event_name": "SessionStart", "source": "compact"})
+
+    def _told(self, folder: str, more: dict[str, str]) -> bytes:
+        place = {"session_id": SESSION, "transcript_path": str(self._path), "cwd": folder}
+        return json.dumps({**place, **more}).encode()
 
     def _line(self, role: str, content: Any) -> bytes:
         self._count += 1
@@ -118,6 +125,10 @@ def _hooks(root: str, kept: str, transcript: Transcript) -> dict[str, float]:
     operations = {
         "bare": lambda: start(sys.executable, "-c", "pass"),
         "hook": lambda: start(CORTEXT, "hook", "claude", "Stop", given=transcript.payload(root)),
+        "recall": lambda: start(
+            *(CORTEXT, "hook", "claude", "SessionStart", "--recall"),
+            given=transcript.compacted(root),
+        ),
     }
 
     def turn(_: int) -> dict[str, float]:

@@ -5,12 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from cortext.catalog.catalog import Catalog
 from cortext.features.capture.transcripts import read_last_messages
 from cortext.features.recall.session_recall import make_recall
+from cortext.tools.reader_protocol import Bridge, TranscriptSource
 from cortext.tools.registry import open_bridge
 from tests.cli.claude_person import Person
 from tests.command import begin, git, ok
-from tests.homes import lay_out
+from tests.homes import Homes, lay_out
 
 FACT = re.compile(r"\| \d{4}-\d\d-\d\d (decided|open) (\S+): (.*)")
 KEY = "sk-ant-api03-" + "Zk3xQ9vB7wLm2Rt8Yp4Nd6Hs1Jc5Gf0" * 3 + "AA"
@@ -203,29 +205,52 @@ def test_recall_of_a_long_transcript_reads_its_end(recall_person: Person, projec
     assert texts(recall_person, project) == ["We decided to end late."]
 
 
-def test_last_messages_of_each_tool_equal_those_of_the_whole_transcript(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def recorded_homes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Homes:
+    """A HOME with sessions of all four tools."""
     homes = lay_out(tmp_path)
     for name, value in homes.environment.items():
         monkeypatch.setenv(name, value)
-    for tool in homes.own:
-        bridge = open_bridge(tool)
-        source = max(bridge.sources(), key=lambda each: len(bridge.decode(each).session.messages))
-        whole = [message.content for message in bridge.decode(source).session.messages]
+    return homes
+
+
+def longest_session(tool: str) -> tuple[Bridge, TranscriptSource, list[str]]:
+    bridge = open_bridge(tool)
+    found = [(source, bridge.decode(source).session.messages) for source in bridge.sources()]
+    source, messages = max(found, key=lambda each: len(each[1]))
+    return bridge, source, [message.content for message in messages]
+
+
+def test_last_messages_of_each_tool_equal_those_of_the_whole_transcript(
+    recorded_homes: Homes,
+) -> None:
+    for tool in recorded_homes.own:
+        bridge, source, whole = longest_session(tool)
         end = read_last_messages(bridge, source, size=1 << 18, count=100)
         assert (tool, [message.content for message in end]) == (tool, whole)
 
 
-def test_last_messages_of_a_database_leave_out_the_first(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    homes = lay_out(tmp_path)
-    for name, value in homes.environment.items():
-        monkeypatch.setenv(name, value)
-    bridge = open_bridge("opencode")
-    source = max(bridge.sources(), key=lambda each: len(bridge.decode(each).session.messages))
-    whole = [message.content for message in bridge.decode(source).session.messages]
-    end = [m.content for m in read_last_messages(bridge, source, size=1 << 18, count=2)]
+@pytest.mark.parametrize(("tool", "part"), [("claude", 4), ("codex", 3), ("opencode", 1)])
+def test_last_messages_leave_out_the_first(tool: str, part: int, recorded_homes: Homes) -> None:
+    bridge, source, whole = longest_session(tool)
+    found = read_last_messages(bridge, source, size=source.size // part, count=2)
+    end = [message.content for message in found]
     assert 0 < len(end) < len(whole)
     assert end == whole[-len(end) :]
+
+
+def test_catalog_returns_latest_rows_of_a_folder_and_not_of_its_neighbours(
+    recall_person: Person,
+) -> None:
+    folder = recall_person.project("süd")
+    (folder / "unter").mkdir()
+    ids = [recall_person.say(folder, ["Hello there.", "Hi."], hours=n) for n in (3, 1, 2)]
+    below = recall_person.say(folder / "unter", ["Hello below.", "Hi."])
+    recall_person.say(recall_person.project("süd0"), ["Hello aside.", "Hi."])
+    recall_person.say(recall_person.project("süd-2"), ["Hello aside.", "Hi."])
+    with Catalog.at_home() as catalog:
+        catalog.tool_sessions()
+        found = catalog.known_latest(str(folder), 2, below=False)
+        assert [row.key for row in found] == [ids[1], ids[2]]
+        found = catalog.known_latest(str(folder), 9, below=True)
+        assert {row.key for row in found} == {*ids, below}

@@ -169,6 +169,20 @@ def test_recall_is_in_first_request_after_a_compaction(tmp_path: Path) -> None:
         assert errors(machine) == ""
 
 
+def test_recall_after_clear_has_the_session_that_was_cleared(tmp_path: Path) -> None:
+    with Stub() as stub:
+        machine = start(tmp_path, stub)
+        set_up(machine, "--recall")
+        stub.say("One.", "Two.")
+        done = stream(machine, "We decided to add an index.", "/clear", "What next?")
+        assert done.code == 0, done
+        last = text_of(machine, -1)
+        assert "What next?" in last
+        (found,) = RECALL.finditer(last)
+        assert "We decided to add an index." in found[0]
+        assert "Let's use SQLite" in found[0]
+
+
 def stream(machine: Machine, *prompts: str) -> Done:
     """Several turns in one process."""
     options = ["-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"]

@@ -36,8 +36,8 @@ _END_BYTES, _END_MESSAGES = 1 << 18, 100
 """How much is read at the end of a conversation."""
 _HEAD, _TAIL = 1500, 500
 """How many characters are examined at both ends of a message. A question is often at its end."""
-_MAX_TEXT = 8000
-"""The number of characters that are examined at the end of a conversation."""
+_MAX_EACH, _MAX_TEXT = 8000, 30_000
+"""How many characters are examined in each conversation, and in all of them."""
 _SHORT_ID = 13
 """The number of characters of a tool's session id that are enough to name the session."""
 
@@ -58,11 +58,14 @@ def make_recall(tool: str, folder: str, transcript: str = "") -> str:
     """
     session = StartedSession(tool, folder, transcript)
     found: list[_DatedFact] = []
+    room = _MAX_TEXT
     for row in find_latest(session, _MAX_CONVERSATIONS):
         try:
-            found += _find_facts(row)
+            messages = _spoken_at_end(_read_end(row), min(room, _MAX_EACH))
         except (OSError, CortextError):
             continue  # the conversation was deleted, or `doctor` reports the damage
+        room -= sum(len(message.content) for message in messages)
+        found += _find_facts(row, messages)
     start_background_counting()
     found.sort(key=lambda each: each.time, reverse=True)
     unique = {each.fact.text.casefold(): each.fact for each in reversed(found)}
@@ -70,9 +73,8 @@ def make_recall(tool: str, folder: str, transcript: str = "") -> str:
     return render_recall(facts, new_id().replace("-", ""))
 
 
-def _find_facts(row: ConversationRow) -> Iterator[_DatedFact]:
+def _find_facts(row: ConversationRow, messages: Sequence[SessionMessage]) -> Iterator[_DatedFact]:
     """Yield the last decisions of a conversation, and the point that it left open."""
-    messages = _spoken_at_end(_read_end(row))
     decided = dict.fromkeys(decisions_in(messages))
     for number, sentence in [*decided][-_MAX_DECISIONS:]:
         yield _to_fact(row, "decided", messages[number - 1].timestamp, sentence)
@@ -83,16 +85,18 @@ def _find_facts(row: ConversationRow) -> Iterator[_DatedFact]:
         yield _to_fact(row, "open", messages[-1].timestamp, point)
 
 
-def _spoken_at_end(messages: Sequence[SessionMessage]) -> list[SessionMessage]:
-    """Return the last messages of the user and the agent, without secrets and long texts."""
+def _spoken_at_end(messages: Sequence[SessionMessage], room: int) -> list[SessionMessage]:
+    """Return the last messages of the user and the agent, with at most `room` characters.
+
+    The messages have no secrets and no long texts.
+    """
     found: list[SessionMessage] = []
-    left = _MAX_TEXT
     for message in reversed(messages):
         if message.role in ("user", "assistant") and not is_abandoned(message):
             found.append(_without_secrets(message))
-            left -= len(found[-1].content)
-            if left < 0:
-                break
+            room -= len(found[-1].content)
+            if room < 0:
+                return found[-2::-1]
     return found[::-1]
 
 
