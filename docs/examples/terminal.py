@@ -19,5 +19,5 @@ while True:
     except OSError:  # the command has ended
         break
 text = output.decode().replace("\r\n", "\n")
-print(re.sub(r"\x1b\[[0-9;]*m", "", text), end="")
+sys.stdout.write(re.sub(r"\x1b\[[0-9;]*m", "", text))
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
