@@ -25,7 +25,6 @@ from cortext.model.ids import check_workspace_id
 from cortext.model.safe_text import clean
 from cortext.model.session import Session
 from cortext.model.session_summary import SessionSummary
-from cortext.model.slug import slugify
 from cortext.model.status import Status, check_transition
 from cortext.model.tool_binding import binding_from_json
 from cortext.stores.folder import FolderStore
@@ -41,6 +40,7 @@ from cortext.workspace.conversation_types import Types
 from cortext.workspace.idle_conversations import show_effective_status
 from cortext.workspace.init_workspace import initialize
 from cortext.workspace.known_folders import remember_workspace
+from cortext.workspace.slug import slugify
 
 _MOST_TRIES = 10_000
 

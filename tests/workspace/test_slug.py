@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cortext.model.ids import check_workspace_id
-from cortext.model.slug import LONGEST, slugify
+from cortext.workspace.slug import LONGEST, slugify
 
 
 @pytest.mark.parametrize(
