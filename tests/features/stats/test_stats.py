@@ -9,9 +9,7 @@ from typing import Any
 import pytest
 
 from cortext import Session, SessionMessage, clock, open_session_store
-from cortext.errors import CortextError
 from cortext.features.listing.conversation_list import ListFilter
-from cortext.features.stats.prices import Price, Prices, read_prices
 from cortext.features.stats.stats import Share, Stats, Streak, gather, streak
 from cortext.model.message import Role
 
@@ -151,6 +149,21 @@ def test_stats_split_cost_into_recorded_priced_and_unknown(
     assert sum(share.cost_usd for share in stats.models) == pytest.approx(cost.usd)
 
 
+def test_stats_use_built_in_prices_only_to_complete_price_file(
+    stats_workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sums of a conversation do not say what came from a cache, nor how long a prompt was."""
+    prices = tmp_path / "prices.toml"
+    prices.write_text("[models.claude-sonnet-4-5]\ninput = 2\n", encoding="utf-8")
+    monkeypatch.setenv("CORTEXT_STATS_PRICES", str(prices))
+    used = {"total_prompt_tokens": 1_000_000, "total_completion_tokens": 100_000}
+    keep(stats_workspace, "001-a", model="claude-sonnet-4-5-20250929", **used)
+    keep(stats_workspace, "002-b", model="claude-haiku-4-5", **used)
+    cost = count(stats_workspace).cost
+    assert (cost.from_prices, cost.unknown) == (1, 1)
+    assert cost.from_prices_usd == pytest.approx(2 + 1.5)
+
+
 def test_stats_group_conversations_by_tool_or_agent(stats_workspace: Path) -> None:
     """One that was had in two tools is a part of its own; an agent stands for a tool."""
     two = [{"tool": "codex"}, {"tool": "claude-code"}, {"tool": "codex"}]
@@ -214,46 +227,3 @@ def test_stats_report_progress_after_each_conversation(stats_workspace: Path) ->
 def test_streak_counts_current_and_longest_run_of_days(days: list[int], expected: Streak) -> None:
     """A day that has only begun does not end one."""
     assert streak({date(2026, 3, day) for day in days}, date(2026, 3, 12)) == expected
-
-
-def test_price_lookup_prefers_most_specific_pattern() -> None:
-    """A name before any pattern; no model has no price."""
-    prices = Prices({"*": Price(1, 1), "claude-*": Price(2, 2), "claude-x": Price(3, 3)})
-    found = [prices.of(name) for name in ("claude-x", "claude-y", "z", "a/claude-x", "")]
-    # `*` also matches a whole `a/claude-x`.
-    assert [price and price.input for price in found] == [3, 2, 1, 1, None]
-
-
-def test_prices_are_read_from_json(tmp_path: Path) -> None:
-    """The same table."""
-    path = tmp_path / "prices.json"
-    path.write_text('{"models": {"m": {"input": 1, "output": 2.5}}}', encoding="utf-8")
-    assert read_prices(str(path)).cost("m", 1_000_000, 2_000_000) == 6.0
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "says"),
-    [
-        ("none.toml", None, "no such file"),
-        ("a.toml", "models = ", "not TOML"),
-        ("a.json", "{", "not JSON"),
-        ("a.json", "[]", "the table `models` is missing"),
-        ("a.toml", "x = 1", "the table `models` is missing"),
-        ("a.toml", "[models.m]\ninput = 1", "m needs `input` and `output`"),
-        ("a.toml", "[models.m]\ninput = -1\noutput = 1", "m needs"),
-        ("a.toml", "[models.m]\ninput = nan\noutput = 1", "m needs"),
-        ("a.toml", "[models]\nm = true", "m needs"),
-        ("a.toml", "x = '" + "y" * 1_000_000 + "'", "larger than"),
-    ],
-)
-def test_invalid_price_file_is_named_with_reason_and_hint(
-    name: str, text: str | None, says: str, tmp_path: Path
-) -> None:
-    """The file, the reason, and what to do."""
-    path = tmp_path / name
-    if text is not None:
-        path.write_text(text, encoding="utf-8")
-    with pytest.raises(CortextError, match=says) as caught:
-        read_prices(str(path))
-    assert str(path) in str(caught.value)
-    assert caught.value.hint

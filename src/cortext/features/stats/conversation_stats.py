@@ -19,7 +19,7 @@ from cortext.catalog.row import AUR, DOCUMENT, ConversationRow
 from cortext.errors import CortextError, SessionNotFoundError, reason_of
 from cortext.features.listing.session_of_row import read
 from cortext.features.search.conversation_fingerprint import fingerprint_of
-from cortext.features.stats.prices import recorded_cost
+from cortext.features.usage.recorded_cost import recorded_cost
 from cortext.formats.record_lines import Damage
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session

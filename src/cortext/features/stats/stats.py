@@ -12,7 +12,8 @@ from cortext.catalog.row import ConversationRow
 from cortext.features.archive.archive_copy_states import Size, sizes
 from cortext.features.listing.conversation_list import EVERYTHING, ConversationList, ListFilter
 from cortext.features.stats.conversation_stats import ConversationCount, count_conversation
-from cortext.features.stats.prices import Prices, read_prices
+from cortext.features.usage.prices import Prices, load_prices
+from cortext.model.answer_usage import TokenUsage
 
 _LONGEST_COUNT = 5
 
@@ -163,7 +164,7 @@ def gather(
     parts are counted.
     """
     conversations = ConversationList(root, everywhere=everywhere)
-    prices = read_prices(str(conversations.config["stats.prices"]))
+    prices = load_prices(str(conversations.config["stats.prices"]))
     listing = conversations.list(wanted, capture=True, patience=None)
     start = None if wanted.since is None else clock.from_micros(wanted.since)
     total = _Total(start, prices)
@@ -198,7 +199,7 @@ class _Total:
         self._totals.conversations += 1
         self._totals.by_status[status] = self._totals.by_status.get(status, 0) + 1
         self._add_times(part)
-        tokens, cost = self._add_cost(part)
+        tokens, cost = self._add_cost(row, part)
         names = (row.kind or "chat", part.tool, part.model)
         for shares, name in zip(self._shares, names, strict=True):
             share = shares.setdefault(name, Share(name))
@@ -224,7 +225,7 @@ class _Total:
             for place, number in added.items():
                 counts[place] += number
 
-    def _add_cost(self, part: ConversationCount) -> tuple[int, float]:
+    def _add_cost(self, row: ConversationRow, part: ConversationCount) -> tuple[int, float]:
         """Add the tokens and the cost of one conversation, and return both."""
         if part.tokens is None:
             return 0, 0.0
@@ -238,7 +239,7 @@ class _Total:
             total.recorded += 1
             total.recorded_usd += cost
         else:
-            cost = self._prices.cost(part.model, prompt, completion)
+            cost = self._price_by_file(row, part.model, TokenUsage(prompt, completion))
             if cost is not None:
                 total.from_prices += 1
                 total.from_prices_usd += cost
@@ -246,6 +247,17 @@ class _Total:
         total.unknown += cost is None
         total.usd += cost or 0.0
         return prompt + completion, cost or 0.0
+
+    def _price_by_file(self, row: ConversationRow, model: str, tokens: TokenUsage) -> float | None:
+        """Return the cost of a conversation by the user's price file; None without a price there.
+
+        The sums of a conversation do not say which tokens came from a cache, so built-in prices
+        alone would be misleading. For the same reason, no price for long prompts applies.
+        """
+        if not self._prices.is_in_file(model):
+            return None
+        price = self._prices.find(model, row.last_active)
+        return None if price is None else price.sum_up(tokens)
 
     def stats(self, missing: list[str]) -> Stats:
         days = [self._days[day] for day in sorted(self._days)]

@@ -1,0 +1,86 @@
+"""The spellings of a model's name, and how names and patterns of names are compared.
+
+AI tools and providers write the name of one model in many ways: `claude-sonnet-4-5`,
+`claude-sonnet-4-5-20250929`, `anthropic/claude-sonnet-4.5:thinking`, `claude-sonnet-4-5[1m]`,
+`claude-sonnet-4-5@20250929`, `us.anthropic.claude-sonnet-4-5-20250929-v1:0`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from typing import Generic, TypeVar
+
+# The end of a name that does not change the price. What `:free` and `:batch` cost is different.
+_SUFFIX = re.compile(
+    r"\[[^\[\]]*\]$|@[^@]*$|-latest$|-\d{8}$|-\d{4}-\d{2}-\d{2}$"
+    r"|:(?:thinking|beta|exacto|nitro|floor|online|extended)$"
+)
+# A name on Amazon Bedrock: region, maker, model, version.
+_BEDROCK = re.compile(
+    r"(?:[a-z]+(?:-gov)?\.)?"
+    r"(?:amazon|anthropic|cohere|deepseek|google|meta|minimax|mistral|moonshotai|moonshot|nvidia"
+    r"|openai|qwen|writer|xai|zai)\.(?P<model>[a-z].*?)(?:-v\d+)?(?::\d+)?(?::\d+k)?"
+)
+_LOCAL = frozenset(["llama.cpp", "llamacpp", "lmstudio", "local", "mlx", "ollama", "vllm"])
+"""Providers that run models on the user's own machine, where list prices mean nothing."""
+
+_LONGEST_NAME = 200
+"""Longer texts are no names of models: they have no other spelling."""
+
+_Value = TypeVar("_Value")
+
+
+def spellings_of(model: str) -> list[str]:
+    """Return the names under which a model may be listed, the most specific name first.
+
+    All names are in lower case. For `provider/model` they include `model` alone, unless the
+    provider runs models on the user's machine.
+    """
+    whole = model.strip().lower()
+    if len(whole) > _LONGEST_NAME:
+        return [whole]
+    parts = whole.split("/")
+    names = [whole] if parts[0] in _LOCAL else [whole, "/".join(parts[-2:]), parts[-1]]
+    for name in names:  # the loop also visits the names that it appends
+        if bedrock := _BEDROCK.fullmatch(name):
+            names.append(bedrock["model"])
+        shorter = _SUFFIX.sub("", name)
+        if shorter != name:
+            names.append(shorter)
+    return [*dict.fromkeys(name for name in names if name)]
+
+
+def is_pattern(name: str) -> bool:
+    return any(sign in name for sign in "*?[")
+
+
+def match_pattern(pattern: str, name: str) -> bool:
+    """Return whether a name matches a pattern with `*`, `?` or `[…]`."""
+    # Compiling hundreds of patterns takes longer than reading the whole price table.
+    if pattern.endswith("*") and not is_pattern(pattern[:-1]):
+        return name.startswith(pattern[:-1])
+    return is_pattern(pattern) and fnmatchcase(name, pattern)
+
+
+class NameTable(Generic[_Value]):
+    """Values by the name of a model or by a pattern of names, all in lower case."""
+
+    def __init__(self, known: Mapping[str, _Value]) -> None:
+        self._exact = dict(known)
+        self._patterns = sorted(filter(is_pattern, known), key=len, reverse=True)
+
+    def find(self, model: str) -> _Value | None:
+        """Return the value for a model, in any spelling of its name; None without a value.
+
+        An exact name takes precedence. Among patterns, the longest matching pattern does.
+        """
+        names = spellings_of(model)
+        for name in names:
+            if name in self._exact:
+                return self._exact[name]
+        for pattern in self._patterns:
+            if any(match_pattern(pattern, name) for name in names):
+                return self._exact[pattern]
+        return None
