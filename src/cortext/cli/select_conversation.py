@@ -11,7 +11,7 @@ from cortext import paths
 from cortext.catalog.lookup import is_number, misspelt, nearest
 from cortext.catalog.row import ConversationRow
 from cortext.cli.progress import ProgressBar
-from cortext.cli.terminal_text import can_ask, cells, cut_to_terminal, fit, one_line
+from cortext.cli.terminal_text import can_ask, cells, clean, cut_to_terminal, fit, one_line
 from cortext.cli.views.bar_chart import counted
 from cortext.cli.views.list_view import (
     brief_ids,

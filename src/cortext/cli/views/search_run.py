@@ -273,7 +273,6 @@ def _format_option(option: str, request: SearchRequest) -> str:
         "--branch": wanted.branch,
         "--role": narrow.role,
         "--in": short(narrow.folder),
-        "--branch": wanted.branch,
     }
     value = clean(values.get(option) or "", lines=False)
     if option == "--in" and not os.path.isdir(narrow.folder):

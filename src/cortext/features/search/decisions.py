@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -22,9 +21,6 @@ from cortext.formats.text_search.search_query import folded, parse, spaced
 from cortext.model import summary_phrases
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
-
-if TYPE_CHECKING:
-    from cortext.features.search.search import SearchHit
 
 _MAX_CONVERSATIONS = 30
 _MAX_MESSAGE = 20_000
