@@ -56,7 +56,7 @@ class History:
 
 
 @pytest.fixture
-def history(tmp_path: Path) -> History:
+def filtered_history(tmp_path: Path) -> History:
     made = History(tmp_path)
     text = "Please help me.\n" + "Many other words are here. " * 100 + "One otter."
     made.add(0, text, chosen=True, role="user", age=timedelta(days=9))
@@ -66,9 +66,9 @@ def history(tmp_path: Path) -> History:
     return made
 
 
-def options(history: History, name: str) -> list[str]:
+def options(filtered_history: History, name: str) -> list[str]:
     return {
-        "folder": ["--in", str(history.wanted)],
+        "folder": ["--in", str(filtered_history.wanted)],
         "branch": ["--branch", "feature"],
         "role": ["--role", "user"],
         "until": ["--until", (NOW - timedelta(days=5)).date().isoformat()],
@@ -78,30 +78,32 @@ def options(history: History, name: str) -> list[str]:
 @pytest.mark.parametrize("sort", ["relevance", "newest"])
 @pytest.mark.parametrize("name", ["folder", "branch", "role", "until"])
 def test_limit_of_search_counts_only_filtered_messages(
-    history: History, name: str, sort: str
+    filtered_history: History, name: str, sort: str
 ) -> None:
     search = ("search", "otter", "--sort", sort)
-    assert history.ids(*search) != {"00000000"}
-    assert history.ids(*search, *options(history, name)) == {"00000000"}
+    assert filtered_history.ids(*search) != {"00000000"}
+    assert filtered_history.ids(*search, *options(filtered_history, name)) == {"00000000"}
 
 
-def test_limit_of_search_counts_only_messages_since_time(history: History) -> None:
-    history.add(90, "Otter. " * 30, chosen=True, role="user", age=timedelta(days=200))
-    history.add(91, "We saw an otter.", chosen=True, role="user", age=timedelta(days=2))
-    found = history.ids("search", "otter", "--in", str(history.wanted), "--since", "3d")
+def test_limit_of_search_counts_only_messages_since_time(filtered_history: History) -> None:
+    filtered_history.add(90, "Otter. " * 30, chosen=True, role="user", age=timedelta(days=200))
+    filtered_history.add(91, "We saw an otter.", chosen=True, role="user", age=timedelta(days=2))
+    found = filtered_history.ids(
+        "search", "otter", "--in", str(filtered_history.wanted), "--since", "3d"
+    )
     assert found == {"00000091"}
 
 
 @pytest.mark.parametrize("command", [["list"], ["resume", "--list"]])
 @pytest.mark.parametrize("name", ["folder", "branch"])
 def test_limit_of_list_counts_only_filtered_conversations(
-    history: History, command: list[str], name: str
+    filtered_history: History, command: list[str], name: str
 ) -> None:
-    assert history.ids(*command, "--all") == {"00000001"}
-    assert history.ids(*command, "--all", *options(history, name)) == {"00000000"}
+    assert filtered_history.ids(*command, "--all") == {"00000001"}
+    assert filtered_history.ids(*command, "--all", *options(filtered_history, name)) == {"00000000"}
 
 
-def test_limit_of_list_counts_only_conversations_since_time(history: History) -> None:
+def test_limit_of_list_counts_only_conversations_since_time(filtered_history: History) -> None:
     sorted_by_id = ("list", "--all", "--sort", "id")
-    assert history.ids(*sorted_by_id) == {"00000000"}
-    assert history.ids(*sorted_by_id, "--since", "3d") == {"00000001"}
+    assert filtered_history.ids(*sorted_by_id) == {"00000000"}
+    assert filtered_history.ids(*sorted_by_id, "--since", "3d") == {"00000001"}

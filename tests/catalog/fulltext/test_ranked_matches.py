@@ -12,59 +12,65 @@ EVERYWHERE = RankingScope(lambda _: True)
 
 
 @pytest.fixture
-def index(tmp_path: Path) -> Iterator[FulltextIndex]:
+def ranked_index(tmp_path: Path) -> Iterator[FulltextIndex]:
     with FulltextIndex(str(tmp_path / "words.db")) as opened:
         yield opened
 
 
-def put(index: FulltextIndex, name: str, *texts: tuple[str, str]) -> Identity:
+def put(ranked_index: FulltextIndex, name: str, *texts: tuple[str, str]) -> Identity:
     entries = [TextEntry(n, role, n, text) for n, (role, text) in enumerate(texts, 1)]
-    index.put(("", name), "", entries, keep=False)
+    ranked_index.put(("", name), "", entries, keep=False)
     return "", name
 
 
-def test_message_outranks_tool_output_that_has_the_words_many_times(index: FulltextIndex) -> None:
+def test_message_outranks_tool_output_that_has_the_words_many_times(
+    ranked_index: FulltextIndex,
+) -> None:
     output = ("tool", "retry uploads in src/uploads/retry.py")
-    reader = put(index, "reader", ("user", "Explain the parser."), *[output] * 30)
-    author = put(index, "author", ("user", "Retry uploads after an error."), ("assistant", "Done."))
-    found = index.rank(["retry", "uploads"], EVERYWHERE)
+    reader = put(ranked_index, "reader", ("user", "Explain the parser."), *[output] * 30)
+    author = put(
+        ranked_index, "author", ("user", "Retry uploads after an error."), ("assistant", "Done.")
+    )
+    found = ranked_index.rank(["retry", "uploads"], EVERYWHERE)
     assert [each.identity for each in found] == [author, reader]
 
 
-def test_word_that_is_only_in_tool_output_is_found(index: FulltextIndex) -> None:
-    reader = put(index, "reader", ("user", "Run it."), ("tool", "Segfault in libfoo"))
-    put(index, "other", ("user", "Run the parser."))
-    assert [each.identity for each in index.rank(["segfault"], EVERYWHERE)] == [reader]
+def test_word_that_is_only_in_tool_output_is_found(ranked_index: FulltextIndex) -> None:
+    reader = put(ranked_index, "reader", ("user", "Run it."), ("tool", "Segfault in libfoo"))
+    put(ranked_index, "other", ("user", "Run the parser."))
+    assert [each.identity for each in ranked_index.rank(["segfault"], EVERYWHERE)] == [reader]
 
 
-def test_tool_output_does_not_make_a_word_common(index: FulltextIndex) -> None:
+def test_tool_output_does_not_make_a_word_common(ranked_index: FulltextIndex) -> None:
     for number in range(20):
-        put(index, f"log {number}", ("user", "Run the tests."), ("tool", "telemetry: off"))
-    put(index, "tests", ("user", "Run the tests again, and the tests of the tests."))
-    decision = put(index, "decision", ("user", "Switch telemetry off for tests."))
-    assert index.rank(["telemetry", "tests"], EVERYWHERE)[0].identity == decision
+        put(ranked_index, f"log {number}", ("user", "Run the tests."), ("tool", "telemetry: off"))
+    put(ranked_index, "tests", ("user", "Run the tests again, and the tests of the tests."))
+    decision = put(ranked_index, "decision", ("user", "Switch telemetry off for tests."))
+    assert ranked_index.rank(["telemetry", "tests"], EVERYWHERE)[0].identity == decision
 
 
-def test_much_later_tool_output_does_not_hide_the_best_message(index: FulltextIndex) -> None:
+def test_much_later_tool_output_does_not_hide_the_best_message(ranked_index: FulltextIndex) -> None:
     output = ("tool", "retry in src/retry.py")
-    put(index, "long", ("user", "Retry after an error."), *[output] * 200)
-    (found,) = index.rank(["retry"], EVERYWHERE)
+    put(ranked_index, "long", ("user", "Retry after an error."), *[output] * 200)
+    (found,) = ranked_index.rank(["retry"], EVERYWHERE)
     assert found.texts[0].role == "user"
 
 
 @pytest.mark.parametrize("words", [("general", "generated"), ("generated", "general")])
 def test_exact_word_comes_before_other_word_of_same_stem(
-    index: FulltextIndex, words: tuple[str, str]
+    ranked_index: FulltextIndex, words: tuple[str, str]
 ) -> None:
     for word in words:
-        put(index, word, ("user", f"the {word} rules".ljust(30, "x")))
-    found = index.rank(["general"], EVERYWHERE)
+        put(ranked_index, word, ("user", f"the {word} rules".ljust(30, "x")))
+    found = ranked_index.rank(["general"], EVERYWHERE)
     assert [each.identity[1] for each in found] == ["general", "generated"]
     assert all(each.words == {0} for each in found)
 
 
-def test_text_with_exact_word_is_first_text_of_its_conversation(index: FulltextIndex) -> None:
+def test_text_with_exact_word_is_first_text_of_its_conversation(
+    ranked_index: FulltextIndex,
+) -> None:
     texts = ("generated rules", "general rules xx", "generates rules")
-    put(index, "one", *(("user", text) for text in texts))
-    [found] = index.rank(["general"], EVERYWHERE)
+    put(ranked_index, "one", *(("user", text) for text in texts))
+    [found] = ranked_index.rank(["general"], EVERYWHERE)
     assert [match.number for match in found.texts] == [2, 3, 1]
