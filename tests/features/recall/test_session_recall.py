@@ -114,6 +114,19 @@ def test_recall_follows_a_moved_project(recall_person: Person, project: Path) ->
     assert texts(recall_person, new) == ["We decided to keep SQLite."]
 
 
+def test_recall_of_a_moved_project_skips_later_sessions_in_the_old_folder(
+    recall_person: Person, project: Path
+) -> None:
+    new = recall_person.folder / "renamed"
+    project.rename(new)
+    ok(new, "moved", str(project), str(new), "--since", "2d")
+    project.mkdir()
+    recall_person.say(project, ["We decided something in another project.", "Ok."])
+    ok(new, "list", "--all")
+    assert recall(recall_person, new) == ""
+    assert texts(recall_person, project) == ["We decided something in another project."]
+
+
 def test_recall_has_session_that_the_catalog_does_not_know(
     recall_person: Person, project: Path
 ) -> None:

@@ -72,7 +72,7 @@ class _Project:
             yield from catalog.known_latest(folder, _MAX_CANDIDATES, below=self._root != "")
 
     def contains(self, row: ConversationRow) -> bool:
-        folder = self._moves.follow(row.folder)
+        folder = self._moves.follow(row.folder, row.created_at)
         if folder in self._folders:
             return True
         bases = [each for each in self._folders if folder.startswith(f"{each}/")]
