@@ -53,6 +53,9 @@ LAZY_IMPORTS = {
     ("adapters/llm/plugin.py", "cortext.adapters.llm.llm_commands"):
         "llm imports the plug-in at every start, also in programs without commands",
     ("cli/command_group.py", "cortext.cli.picker.pick"): "loads textual",
+    ("cli/picker/key_actions.py", "cortext.cli.picker.operations"): "loads archive and exports",
+    ("cli/picker/pick.py", "cortext.cli.tool_reopening"): "only after a choice",
+    ("cli/select_conversation.py", "cortext.cli.views.search_run"): "loads the search",
     ("cli/commands/mcp.py", "cortext.mcp.http_transport"): _SERVER,
     ("cli/commands/mcp.py", "cortext.mcp.mcp_server"): _SERVER,
     ("cli/commands/resume.py", "cortext.cli.resume_actions"):

@@ -42,7 +42,7 @@ def test_preview_truncates_facts_that_do_not_fit(listed_workspace: Path) -> None
     ok(listed_workspace, "tag", "003", "infrastructure", "documentation")
 
     async def story(pilot, picker) -> None:
-        await shows(pilot, "#documentation", "…", "The zanzibar cache is gone.")
+        await shows(pilot, "#documen…", "The zanzibar cache is gone.")
         assert "\N{MIDDLE DOT}  " not in screen(pilot.app)
 
     play(story, size=(80, 24))

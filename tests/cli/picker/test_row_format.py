@@ -38,7 +38,7 @@ def test_row_gives_title_most_room_in_80_column_terminal() -> None:
 
 def test_row_without_tool_gives_its_room_to_title() -> None:
     found = "".join(layout_row(row(), 45, 7200.0, with_folder=False, with_tool=False))
-    assert found == "Why does the theme swallow the footer on…  2h"
+    assert found == "Why does the theme swallow the footnotes…  2h"
 
 
 def test_row_shortens_long_folder_name_before_long_title() -> None:
