@@ -9,7 +9,7 @@ from cortext.catalog import row_table, session_counts, session_links
 from cortext.catalog.database import MEMORY, Database, Fallback, log
 from cortext.durability.replace_file import remove_if_there
 
-_VERSION = 16
+_VERSION = 17
 _SCHEMA = f"""
 {row_table.SCHEMA};
 CREATE TABLE shown (terminal TEXT, number INTEGER, root BLOB, path TEXT,

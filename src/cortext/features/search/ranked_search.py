@@ -34,7 +34,7 @@ from cortext.formats.text_search.query_words import content_words, term_text
 from cortext.formats.text_search.search_query import Clause, Query, Snippet, Term, find, snippet
 from cortext.formats.text_search.text_folding import folded
 
-_FEW_CONVERSATIONS = 200
+_FEW_CONVERSATIONS = 500
 """If at most this many conversations are searched, all their texts are considered."""
 _LEAST_COVERAGE = 0.5
 """How much of the query a conversation must match, compared with the conversation that matches the
