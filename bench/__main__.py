@@ -24,6 +24,8 @@ from bench import (
     service,
     spawn,
     starts,
+    tool_output,
+    tool_output_search,
     tool_refresh,
 )
 from bench.timing import Figures, in_turns, median, ratio, runs
@@ -70,6 +72,8 @@ def measure(folder: str, quick: bool, python: str) -> tuple[dict[str, Any], list
     o = secrets.figures(5 if quick else 20)
     data = retrieval.find_data()
     p = retrieval.in_child(f"{folder}/p", data) if data else {}
+    size = tool_output.BYTES // 10 if quick else tool_output.BYTES
+    q = tool_output_search.in_child(f"{folder}/q", 5 if quick else 20, size)
     memory = starts.memory(starts.OURS)
     bars = [
         Bar("(a) log append / raw append+fdatasync", ratio(a, "log", "raw"), 1.25, "x"),
@@ -133,6 +137,11 @@ def measure(folder: str, quick: bool, python: str) -> tuple[dict[str, Any], list
             for face, found_shares in p.items()
             for share, least in (("hit@1", 0.74), ("hit@5", 0.90))
         ),
+        Bar("(q) lines found in tool output", q["found"], 29, "of 30", at_least=True),
+        Bar("(q) index / transcripts", q["index"], 0.25, "x"),
+        Bar("(q) first build / decoding", q["build"] / q["decode"], 4, "x"),
+        Bar("(q) search without a scan", q["search"] / q["bare"], 14, "x"),
+        Bar("(q) search with a scan / reading", q["scan / read"], 6, "x"),
     ]
     figures = {
         "a": a,
@@ -151,20 +160,22 @@ def measure(folder: str, quick: bool, python: str) -> tuple[dict[str, Any], list
         "n": n,
         "o": o,
         "p": p,
+        "q": q,
     }
     return figures, bars
 
 
 def search_bars(figures: dict[str, Any]) -> list[Bar]:
     build, bare, tools = figures["build"], figures["end to end"]["bare"], figures["tools"]
-    kinds = [kind for kind in figures["end to end"] if kind != "bare"]
+    kinds, ranked = figures["in process"], figures["ranked"]
     return [
         Bar("(l) first build of the index", build["rate"], 25_000, "messages/s", at_least=True),
-        Bar("(l) index / text", build["size"], 0.6, "x"),
+        Bar("(l) index / text", build["size"], 0.8, "x"),
         *(Bar(f"(l) {kind}", figures["in process"][kind] * 1e3, 5, "ms") for kind in kinds),
+        *(Bar(f"(l) {kind}, ranked", ranked[kind] * 1e3, 30, "ms") for kind in ranked),
         *(
             Bar(f"(l) {kind}, end to end", figures["end to end"][kind] / bare, 14, "x")
-            for kind in kinds
+            for kind in ranked
         ),
         Bar("(l) the longest of 195 additions", figures["longest append"] * 1e3, 50, "ms"),
         Bar("(l) turns that the next search missed", figures["missing"], 0, "turns"),

@@ -76,7 +76,7 @@ def test_search_suggests_similar_words_and_titles(place: Place) -> None:
     assert said_so == (
         'No conversation contains "hipopotamus". Showing results for "hippopotamus".\n'
     )
-    assert "only parts of long tool output are searched" in place.refused(1, "xyzzyx")
+    assert '"xyzzyx" was not found anywhere.' in place.refused(1, "xyzzyx")
     assert 'Showing results for "river"' in place.refused(1, "Crosing", "rivver")
     # Words that any title may have make none alike.
     for typed in (("the", "quokka", "on", "a", "tour"), ("https://quokka.example/a?b=c",)):

@@ -1,9 +1,11 @@
-"""A function that replaces characters which make text unsafe to print in a terminal.
+"""Functions that make text safe to print in a terminal.
 
-Such characters move the cursor, change colours or reverse the direction of text.
+Unsafe characters move the cursor, change colours or reverse the direction of text.
 """
 
 from __future__ import annotations
+
+import re
 
 _HIDDEN = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
 # Joiners connect characters of emoji and of several scripts, and are harmless.
@@ -27,3 +29,13 @@ def clean(text: str, *, lines: bool = True) -> str:
         if character not in _KEPT and unicodedata.category(character) in _HIDDEN
     }
     return text.translate(hidden) if hidden else text
+
+
+_TERMINAL_CODE = re.compile(
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~])"
+)
+
+
+def without_terminal_codes(text: str) -> str:
+    """Return text without the codes with which programs set colours and move the cursor."""
+    return _TERMINAL_CODE.sub("", text) if "\x1b" in text else text

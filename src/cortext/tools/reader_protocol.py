@@ -7,7 +7,7 @@ as its title. A bridge never changes, locks or deletes anything that a tool wrot
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
 
@@ -103,5 +103,19 @@ class NamesFiles(Protocol):
         """Return whether the file at `path` is the transcript of the session `id`.
 
         Raises OSError if the file is unreadable.
+        """
+        ...
+
+
+@runtime_checkable
+class SearchesStoredBytes(Protocol):
+    """A bridge that searches the bytes of its transcripts, because they are not single files."""
+
+    def has_bytes(self, source: TranscriptSource, is_in: Callable[[Iterable[bytes]], bool]) -> bool:
+        """Return whether `is_in` returns True for the stored bytes of a transcript.
+
+        `is_in` gets blocks of bytes in the form in which the tool stores them. It may be called
+        several times, for the transcript and for its sub-agents. Raises OSError or
+        SessionCorruptedError if the transcript cannot be read.
         """
         ...

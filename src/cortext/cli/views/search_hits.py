@@ -220,4 +220,6 @@ def _who(hit: SearchHit) -> str:
     if hit.role == "assistant":
         name = hit.row.agent or ("" if hit.row.is_standalone else hit.row.tool) or "agent"
         return clean(display_name(name), lines=False)
+    if hit.tool_name and hit.role == "tool":
+        return f"{clean(hit.tool_name, lines=False)} output"
     return _ROLE_NAMES.get(hit.role, hit.role)

@@ -32,8 +32,6 @@ from cortext.features.search.search_results import Finder, SearchPage, SearchReq
 from cortext.formats.text_search.search_query import parse
 from cortext.model import json_codec, record_dicts
 
-_PARTIAL_NOTE = "only parts of long tool output are searched"
-
 
 def search(
     question: SearchRequest,
@@ -49,7 +47,12 @@ def search(
     `paged`, show long output in a pager.
     """
     finder = finder or look()
-    answer = finder.answer(question)
+    bar = ProgressBar("searching tool output")
+    question = replace(question, scan=replace(question.scan, progress=bar.progress))
+    try:
+        answer = finder.answer(question)
+    finally:
+        bar.clear()
     found = bool(answer.groups)
     if not found:
         answer = _explain_nothing(finder, question)
@@ -60,6 +63,7 @@ def search(
         _show(finder, answer, question, paged=paged)
     _say_dropped(question)
     _say_loose(answer.exact)
+    _say_unscanned(answer)
     if answer.more:
         say(f"More results: add -n {2 * question.most}.")
     update_in_background(finder.conversations)
@@ -100,6 +104,15 @@ def _say_loose(exact: Sequence[bool]) -> None:
         some = "1 result matches" if count == 1 else f"{count} results match"
         start = some if any(exact) else "No exact match. The results match"
         say(f"{start} only without the punctuation.")
+
+
+def _say_unscanned(answer: SearchPage) -> None:
+    """Print which transcripts were not searched for the whole query."""
+    for path in answer.too_large:
+        say(f"Not searched, because it is too large: {clean(short(path), lines=False)}")
+    if answer.left:
+        what = "1 conversation" if answer.left == 1 else f"{answer.left:,} conversations"
+        say(f"The tool output of {what} was not searched: it took too long.")
 
 
 def _say_dropped(request: SearchRequest) -> None:
@@ -232,7 +245,7 @@ def _say_unknown(words: Sequence[tuple[str, str]]) -> None:
     unknown_words = [f'"{clean(word, lines=False)}"' for word, other in words if not other]
     if unknown_words:
         was = "was" if len(unknown_words) == 1 else "were"
-        say(f"{', '.join(unknown_words)} {was} not found anywhere ({_PARTIAL_NOTE})")
+        say(f"{', '.join(unknown_words)} {was} not found anywhere.")
 
 
 def _say_excluded(why: NoResultsReason) -> None:

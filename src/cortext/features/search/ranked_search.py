@@ -5,7 +5,8 @@ and the MCP tools.
 
 The full-text index gives each conversation a score for the words of the query
 (`catalog/fulltext/ranked_matches.py`). Recent conversations, and conversations of the current
-folder, come a little earlier. A misspelled word is replaced by the word that the user meant.
+folder, come a little earlier. A misspelled word is replaced by the word that the user meant. If the
+index does not have the whole query, the transcripts are searched for it (`literal_search.py`).
 """
 
 from __future__ import annotations
@@ -29,9 +30,11 @@ from cortext.catalog.fulltext.ranked_matches import RankedConversation, RankingS
 from cortext.catalog.fulltext.spelling_suggestions import unknown
 from cortext.catalog.row import ConversationRow
 from cortext.features.listing.row_filters import below_folder
-from cortext.features.search.search import SearchHit, TextFilter, Texts
+from cortext.features.search.literal_search import IndexedTexts, find_literal
+from cortext.features.search.search import SearchHit, TextFilter, Texts, safe_snippet
+from cortext.features.search.tool_output_scan import ScanLimits, TranscriptScan
 from cortext.formats.text_search.query_words import content_words, term_text
-from cortext.formats.text_search.search_query import Clause, Query, Snippet, Term, find, snippet
+from cortext.formats.text_search.search_query import Clause, Query, Snippet, Term, find
 from cortext.formats.text_search.text_folding import folded
 
 _FEW_CONVERSATIONS = 500
@@ -48,6 +51,11 @@ _SIGN_BONUS = 0.5
 """The part by which the score is raised if a text has the signs of the query, such as `#255`."""
 _SIGN_SECONDS = 1.0
 """The seconds after which the search for the signs of a query stops."""
+_MOST_OTHERS = 3
+"""The number of other conversations if a search of the transcripts found the whole query.
+
+Their snippets take longer than the search.
+"""
 _ENDING = re.compile(r"(?<=...)(?:ings|ing|ies|ed|es|s|d|e|y)$")
 
 
@@ -58,6 +66,7 @@ class RankedResults(msgspec.Struct, frozen=True):
     `corrections` has each misspelled word with the word that was searched instead. `complete` has
     the conversations that have all words as typed. `inexact` has the conversations that match only
     if the signs of the query, such as `#255`, are ignored.
+    `scanned` is what a search of the transcripts found.
     """
 
     conversations: Sequence[RankedConversation] = ()
@@ -66,6 +75,7 @@ class RankedResults(msgspec.Struct, frozen=True):
     corrections: Mapping[str, str] = {}
     complete: frozenset[Identity] = frozenset()
     inexact: frozenset[Identity] = frozenset()
+    scanned: TranscriptScan = TranscriptScan()
 
 
 def find_ranked(
@@ -73,23 +83,28 @@ def find_ranked(
     query: Query,
     rows: Mapping[Identity, ConversationRow],
     narrow: TextFilter,
+    limits: ScanLimits | None = None,
 ) -> RankedResults:
     """Rank the conversations in `rows` that match a query.
 
-    `narrow` filters the texts that are searched.
+    `narrow` filters the texts that are searched. `limits` limits the search of the transcripts.
     """
     words = content_words(query)
+    takes = _text_test(narrow)
     scope = RankingScope(
         rows.__contains__,
-        _text_test(narrow),
+        takes,
         query.required,
         query.has_operators or all(term.is_quoted for term in query.terms),
         is_narrow=len(rows) <= _FEW_CONVERSATIONS or narrow != TextFilter(),
     )
     ranked = index.rank(words, scope)
+    texts = IndexedTexts(index, lambda m: m.identity in rows and (takes is None or takes(m)))
+    scanned = find_literal(texts, query, words, ranked, rows, narrow, limits or ScanLimits())
     if not ranked and query.required and not query.has_operators:
-        return _loosen(index, query, rows, narrow)
-    corrections = _correct(index, words, ranked, scope)
+        found = _loosen(index, query, rows, narrow)
+        return _add_scanned(replace(found, scanned=scanned))
+    corrections = {} if scanned.is_whole else _correct(index, words, ranked, scope)
     if corrections:
         words = [corrections.get(word, word) for word in words]
         ranked = index.rank(words, scope)
@@ -97,7 +112,7 @@ def find_ranked(
     ranked = [each for each in ranked if each.coverage >= _LEAST_COVERAGE * most]
     _add_bonuses(ranked, rows)
     ranked.sort(key=lambda each: each.score, reverse=True)
-    inexact = _prefer_signs(query, ranked, rows)
+    inexact = frozenset[Identity]() if scanned.is_whole else _prefer_signs(query, ranked, rows)
     ranked.sort(key=lambda each: each.score, reverse=True)
     complete = frozenset(
         each.identity for each in ranked if query.has_operators or len(each.words) == len(words)
@@ -110,7 +125,42 @@ def find_ranked(
     )
     if corrections:
         complete = frozenset[Identity]()
-    return RankedResults(ranked, words, missing, corrections, complete, inexact)
+    return _add_scanned(
+        RankedResults(ranked, words, missing, corrections, complete, inexact, scanned)
+    )
+
+
+def _add_scanned(found: RankedResults) -> RankedResults:
+    """Return the results with the conversations that a search of the transcripts found.
+
+    Conversations with the whole query come first, then others with all its words. Conversations
+    with parts of it come last, unless the parts are at least half of the query. If words were
+    corrected, they are left out.
+    """
+    scanned = found.scanned
+    if not scanned.hits or (found.corrections and not scanned.is_whole):
+        return replace(found, scanned=replace(scanned, hits={}))
+    every = frozenset(range(len(found.words)))
+    by_identity = {each.identity: each for each in found.conversations}
+    added: list[RankedConversation] = []
+    for identity, hits in scanned.hits.items():
+        old = by_identity.pop(identity, None)
+        texts = [TextMatch(0, identity, hit.number, hit.role, hit.time, 0, 0) for hit in hits]
+        words = every if scanned.is_whole or not old else old.words
+        added.append(
+            RankedConversation(identity, 0.0, words, 0.0, texts + (old.texts if old else []))
+        )
+    rest = [*by_identity.values()]
+    if scanned.is_whole:
+        complete = [each for each in rest if len(each.words) == len(every)]
+        return replace(
+            found,
+            conversations=added + complete[:_MOST_OTHERS],
+            missing=(),
+            complete=found.complete | scanned.hits.keys(),
+        )
+    is_first = 2 * len(found.missing) >= len(found.words) or not rest
+    return replace(found, conversations=added + rest if is_first else rest + added)
 
 
 def _loosen(
@@ -133,6 +183,8 @@ def ranked_hits(
 
     The title is left out if another text matches.
     """
+    if found.identity in results.scanned.hits:
+        return results.scanned.hits[found.identity][:most]
     roots = [_root(word.removesuffix("*")) for word in results.words]
     terms = [Term((*root.split(),), is_prefix=True) for root in roots]
     terms = [*dict.fromkeys([*(term for term in query.terms if term.is_quoted), *terms])]
@@ -195,7 +247,7 @@ def _add_bonuses(
     ranked: Sequence[RankedConversation], rows: Mapping[Identity, ConversationRow]
 ) -> None:
     folder = _current_folder()
-    below = below_folder([*rows.values()], folder) if folder else []
+    below = below_folder([rows[each.identity] for each in ranked], folder) if folder else []
     here = {row.identity for row in below}
     now = time.time()
     for each in ranked:
@@ -243,9 +295,9 @@ def _excerpt(text: str, terms: Sequence[Term]) -> Snippet:
 
     If the text has a word only as a part of an identifier, the identifier is marked.
     """
-    found = snippet(text, terms)
+    found = safe_snippet(text, terms)
     if not found.spans and (identifier := _find_identifier(folded(text), terms)):
-        found = snippet(text, [Term((identifier,))])
+        found = safe_snippet(text, [Term((identifier,))])
     return _mark_whole_words(found)
 
 

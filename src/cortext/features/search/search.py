@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 import msgspec
@@ -38,11 +38,18 @@ from cortext.features.listing.conversation_list import (
 from cortext.features.listing.row_filters import in_folder, without_copies
 from cortext.features.listing.session_of_row import LoadedRow, read_all
 from cortext.features.search.index_refresh import RefreshedTexts, refresh
+from cortext.features.secrets.index_redactions import (
+    find_redactor,
+    redact_indexed_text,
+    redact_message,
+)
+from cortext.features.secrets.redactor import Redactor
 from cortext.formats.folder import FOLDER
 from cortext.formats.log import LOG
 from cortext.formats.record_lines import decode_lines
-from cortext.formats.text_search.search_query import Query, Snippet, parse, snippet
+from cortext.formats.text_search.search_query import Query, Snippet, Term, parse, snippet
 from cortext.formats.text_search.searchable_text import searchable_text_of, subagents_text
+from cortext.model.safe_text import clean, without_terminal_codes
 from cortext.stores import workspace_layout
 
 PATIENCE = 1.0
@@ -63,6 +70,7 @@ class SearchHit(msgspec.Struct, frozen=True):
 
     `number` is 0 or less for a text that is not a message: a title, a markdown file or the messages
     of sub-agents. `exact` is False if the text has the words of the query, but not its punctuation.
+    `tool_name` is the tool whose output the text is, such as "Bash"; "" if it is not known.
     """
 
     row: ConversationRow
@@ -72,6 +80,7 @@ class SearchHit(msgspec.Struct, frozen=True):
     snippet: Snippet
     id: int = 0
     exact: bool = True
+    tool_name: str = ""
 
 
 class TextFilter(msgspec.Struct, frozen=True):
@@ -288,19 +297,31 @@ def hits(
     texts = Texts()
     for match in matches.found:
         row = rows[match.identity]
-        excerpt = snippet(texts.of(row, match), query.terms)
+        excerpt = safe_snippet(texts.of(row, match), query.terms)
         exact = match.id not in matches.loose
         yield SearchHit(row, match.number, match.role, match.time, excerpt, match.id, exact)
+
+
+def safe_snippet(text: str, terms: Sequence[Term]) -> Snippet:
+    """Return the snippet of a text, without characters that a terminal would obey."""
+    found = snippet(text, terms)
+    return replace(found, text=clean(found.text))
 
 
 class Texts:
     """Reads the texts of matches, and reads each transcript only once."""
 
     def __init__(self) -> None:
-        self._read: dict[Identity, LoadedRow] = {}
+        self._read: dict[Identity, tuple[LoadedRow, Redactor | None]] = {}
 
     def of(self, row: ConversationRow, match: TextMatch) -> str:
-        """Return the current text of a match; "" if the text cannot be read."""
+        """Return the current text of a match; "" if the text cannot be read.
+
+        Terminal codes are removed, and secrets that were redacted in the archive are redacted.
+        """
+        return without_terminal_codes(self._read_text(row, match))
+
+    def _read_text(self, row: ConversationRow, match: TextMatch) -> str:
         try:
             if match.number == TITLE:
                 return f"{row.title}\n{row.summary}".strip()
@@ -313,13 +334,19 @@ class Texts:
             return ""
 
     def _read_whole(self, row: ConversationRow, number: int) -> str:
-        found = self._read.get(row.identity)
-        if found is None:
-            found = self._read[row.identity] = read_all(row)
+        if row.identity not in self._read:
+            loaded = read_all(row)
+            is_transcript = row.tool and not row.is_standalone
+            redactor = find_redactor(row.tool, row.key, loaded.path) if is_transcript else None
+            self._read[row.identity] = loaded, redactor
+        found, redactor = self._read[row.identity]
         if number == SIDE:
-            return subagents_text(found.side)
+            return redact_indexed_text(subagents_text(found.side), redactor)
         messages = found.session.messages
-        return searchable_text_of(messages[number - 1]) if number <= len(messages) else ""
+        if number > len(messages):
+            return ""
+        message = messages[number - 1]
+        return searchable_text_of(redact_message(message, redactor) if redactor else message)
 
 
 def _below_heading(text: str, row: ConversationRow) -> str:

@@ -23,6 +23,7 @@ from cortext.features.search.ranked_search import (
     useful_texts,
 )
 from cortext.features.search.search import Search, SearchHit, TextFilter, Texts, hits
+from cortext.features.search.tool_output_scan import ScanLimits
 from cortext.formats.text_search.search_query import Clause, Query, Term, find, parse
 
 _MIN_EXAMINED = 200
@@ -36,6 +37,7 @@ class SearchRequest(msgspec.Struct, frozen=True):
     maximum number of hits, and `each` the maximum for one conversation. If `best` is true, the most
     relevant conversations come first, and the first `skip` of them are left out. Otherwise the
     newest hits come first. `only` limits the search to one conversation.
+    `scan` limits the search of the transcripts, which runs if the index has too little.
     """
 
     text: str
@@ -46,6 +48,7 @@ class SearchRequest(msgspec.Struct, frozen=True):
     best: bool = True
     only: Identity | None = None
     skip: int = 0
+    scan: ScanLimits = ScanLimits()
 
     @property
     def is_filtered(self) -> bool:
@@ -66,7 +69,9 @@ class SearchPage(msgspec.Struct, frozen=True):
 
     `missing` are the words that the first conversation lacks, if no conversation has all words.
     `corrections` has each misspelled word with the word that was searched instead. `total` is
-    the number of ranked conversations, also of those that are not shown.
+    the number of ranked conversations, also of those that are not shown. `too_large` has the
+    transcripts that were too large to be searched for the whole query, and `left` is the number
+    of conversations for which there was not enough time.
     """
 
     groups: list[Group]
@@ -74,6 +79,8 @@ class SearchPage(msgspec.Struct, frozen=True):
     missing: Sequence[str] = ()
     corrections: Mapping[str, str] = {}
     total: int = 0
+    too_large: Sequence[str] = ()
+    left: int = 0
 
     @property
     def exact(self) -> list[bool]:
@@ -129,7 +136,7 @@ class Finder(Search):
         self, question: SearchRequest, query: Query, rows: dict[Identity, ConversationRow]
     ) -> SearchPage:
         """Return the most relevant conversations, each with its best texts."""
-        found = find_ranked(self._index, query, rows, question.narrow)
+        found = find_ranked(self._index, query, rows, question.narrow, question.scan)
         end = len(rows) if question.only else question.skip + question.most
         shown = found.conversations[question.skip : end]
         each = question.most if question.only else question.each
@@ -150,6 +157,8 @@ class Finder(Search):
             missing=found.missing,
             corrections=found.corrections,
             total=len(found.conversations),
+            too_large=found.scanned.too_large,
+            left=found.scanned.left,
         )
 
     @property

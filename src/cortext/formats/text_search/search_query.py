@@ -30,7 +30,8 @@ from cortext.formats.text_search.text_folding import (
 from cortext.formats.text_search.text_folding import folded as folded
 from cortext.formats.text_search.text_folding import spaced as spaced
 
-_LONGEST = 2000
+LONGEST_QUERY = 2000
+"""The number of characters of a query that count."""
 _MOST = 40
 _ITEM = re.compile(
     r'(?P<minus>(?<![^\s(])-(?=[\w"(]))?(?:"(?P<quoted>[^"]*)"?|(?P<open>\()|(?P<word>\S+))'
@@ -124,13 +125,14 @@ class Query(msgspec.Struct, frozen=True):
     `whole` is the condition for a text, or None if there is no word to search for. `dropped` has
     excluded terms that are ignored, because the query has no wanted words. `cut` is true if the
     query was too long and only its first words count. `has_operators` is true if the user typed
-    AND, OR, NOT, a minus or parentheses.
+    AND, OR, NOT, a minus or parentheses. `text` is the query as typed.
     """
 
     whole: Clause | None = None
     dropped: tuple[Term, ...] = ()
     cut: bool = False
     has_operators: bool = False
+    text: str = ""
 
     def __bool__(self) -> bool:
         return self.whole is not None
@@ -189,15 +191,15 @@ def parse(text: str) -> Query:
 
     Every text is valid. If the text has no words, the result is an empty query.
     """
-    plain = _plain(text[:_LONGEST])
+    plain = _plain(text[:LONGEST_QUERY])
     items = _items(plain)
     parser = _QueryParser(items)
     whole = parser.parse_alternatives()
     if isinstance(whole, Term):
         whole = Clause((whole,))
-    cut = len(text) > _LONGEST or any(islice(_ITEM.finditer(plain), _MOST, None))
+    cut = len(text) > LONGEST_QUERY or any(islice(_ITEM.finditer(plain), _MOST, None))
     has_operators = any(not isinstance(item, Term) for item in items)
-    return Query(whole, tuple(parser.dropped), cut, has_operators)
+    return Query(whole, tuple(parser.dropped), cut, has_operators, plain)
 
 
 def _plain(text: str) -> str:
@@ -520,7 +522,33 @@ def snippet(text: str, terms: Sequence[Term]) -> Snippet:
 
     If the text contains no term, the excerpt is its beginning.
     """
-    at = _best_position(text, terms)
+    cut = excerpt_at(text, _best_position(text, terms))
+    spans = find(cut.text, terms)
+    if terms and cut.after and not spans and next(_occurrences(text, tuple(terms)), None):
+        # The term is longer than the snippet, so the whole snippet is part of it.
+        spans = [(len(cut.left) + len(cut.before), len(cut.text) - len(cut.right))]
+    return Snippet(cut.text, spans)
+
+
+class Excerpt(msgspec.Struct, frozen=True):
+    """A part of a text around a position, on one line.
+
+    `before` and `after` are the text before and after the position. `left` and `right` are "…" if
+    there is more text on that side.
+    """
+
+    left: str
+    before: str
+    after: str
+    right: str
+
+    @property
+    def text(self) -> str:
+        return f"{self.left}{self.before}{self.after}{self.right}"
+
+
+def excerpt_at(text: str, at: int) -> Excerpt:
+    """Return the excerpt of a text around the position `at`."""
     # Take more than needed on both sides, because joining lines removes white space.
     start = max(at - 4 * _BEFORE, 0)
     before = " ".join(text[start:at].split())
@@ -528,9 +556,4 @@ def snippet(text: str, terms: Sequence[Term]) -> Snippet:
     after = " ".join(text[at : at + 8 * _AROUND].split())[:_AROUND]
     left = "…" if start or len(before) >= _BEFORE else ""
     right = "…" if len(text) > at + len(after) + 8 else ""
-    excerpt = f"{left}{before}{after}{right}"
-    spans = find(excerpt, terms)
-    if terms and after and not spans and next(_occurrences(text, tuple(terms)), None):
-        # The term is longer than the snippet, so the whole snippet is part of it.
-        spans = [(len(left) + len(before), len(excerpt) - len(right))]
-    return Snippet(excerpt, spans)
+    return Excerpt(left, before, after, right)

@@ -404,6 +404,11 @@ class ClaudeBridge:
             session.parent_id = source.id
         return DecodedTranscript(transcript.session(source.id, when), broken + damages, side)
 
+    def has_bytes(self, source: TranscriptSource, is_in: Callable[[Iterable[bytes]], bool]) -> bool:
+        """Return whether `is_in` is true for a file of the session or of one of its sub-agents."""
+        paths = chain((source.path,), _subagent_files(source))
+        return any(is_in(jsonl_transcripts.read_blocks(path)) for path in paths)
+
     def follow(self, source: TranscriptSource, lately: NewLines) -> MessageDelta | None:
         """Return the messages of the new lines in `lately`.
 

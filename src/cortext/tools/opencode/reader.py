@@ -152,6 +152,10 @@ class OpenCodeBridge:
 
         return _read(source, work)
 
+    def has_bytes(self, source: TranscriptSource, is_in: Callable[[Iterable[bytes]], bool]) -> bool:
+        """Return whether `is_in` is true for the rows of the session and of its sub-agents."""
+        return _read(source, lambda store: is_in(_stored_bytes(store, source.id, _DEEPEST)))
+
     def latest(self, source: TranscriptSource) -> FilePosition | None:
         """Return the position of a session's last change, as `FollowsRows.latest` defines."""
         if not source.path.endswith(".db"):
@@ -280,6 +284,15 @@ def _with_parts(store: Store, id: str) -> Iterator[_Stored]:
     if isinstance(store, OpenCodeDatabase):
         return store.with_parts(id)
     return ((raw, store.parts(id, raw.id)) for raw in store.messages(id))
+
+
+def _stored_bytes(store: Store, id: str, depth: int) -> Iterator[bytes]:
+    """Yield the data of all messages and parts of a session and of its sub-agents."""
+    for raw, parts in _with_parts(store, id):
+        yield raw.data
+        yield from (data for _, data in parts)
+    for child in store.children(id) if depth else ():
+        yield from _stored_bytes(store, child, depth - 1)
 
 
 def _before_revert(rows: Iterable[_Stored], revert: _Revert) -> Iterator[_Stored]:

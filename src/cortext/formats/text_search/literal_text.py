@@ -1,0 +1,140 @@
+"""A query taken literally, such as an error message, a path or the name of a function.
+
+The bytes of a transcript are JSON, in which some characters are escaped. Bytes are therefore
+searched only for *needles*: parts of the query that JSON does not change. A text of which the bytes
+contain the needles is compared with the whole query.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cached_property
+
+from cortext.formats.text_search.search_query import LONGEST_QUERY, Snippet, excerpt_at
+
+_PLAIN = r"[!#-%'-;=?-\[\]-~]"
+"""A character that every JSON encoder writes as it is. Quotes, `\\`, `&`, `<` and `>` are not."""
+_RUN = re.compile(rf"(?:{_PLAIN}|(?<=\S) (?=\S))+")
+_CHUNK = re.compile(rf"{_PLAIN}{{3,}}")
+_FOREIGN_RUN = re.compile(r"[^\x00-\x7f]+")
+_SHORTEST_NEEDLE = 3
+_MOST_CHUNKS = 8
+_QUOTED = re.compile(r'"([^"]*)"')
+_OPERATORS = re.compile(r"(?:^|\s)(?:AND|OR|NOT)\s|(?:^|\s)-\w")
+_CODE = re.compile(
+    r"[/\\=(){}\[\]<>_$@%|~^`+*\t]|::|  |\w[.:]+\w|[a-z][A-Z]|[A-Z]{2}\w*\d|\d\w*[A-Z]{2}"
+    r"|(?i:error|exception|warning|warn|fatal|panic|failed):"
+)
+"""A sign that people rarely type unless they search for code, a path or a line of output."""
+_WORD_START = r"(?:(?<![^\W_])|(?-i:(?<=[a-z0-9])(?=[A-Z])))"
+_BASE64 = re.compile(r"[A-Za-z0-9+/=_-]+")
+_LONGEST_WORD = 300
+"""The number of characters from which an unbroken run of letters and digits counts as base64."""
+
+
+class LiteralText:
+    """The text of a query, to be found as it is, in any case and with any white space.
+
+    `parts` are texts that are enough if one message contains all of them: the quoted parts of the
+    query, and the words that occur in no indexed text.
+    """
+
+    def __init__(self, text: str, missing: Sequence[str] = ()) -> None:
+        text = text[:LONGEST_QUERY].strip()
+        whole = _QUOTED.fullmatch(text)
+        self.text: str = (whole[1] if whole else text).strip()
+        quoted = [] if whole else [part.strip() for part in _QUOTED.findall(text)]
+        self.parts: list[str] = [*dict.fromkeys([*filter(None, quoted), *missing])]
+        self._is_typing = text.endswith("*") and text[-2:-1].isalnum()
+        self._has_operators = bool(_OPERATORS.search(text))
+
+    @property
+    def is_searchable(self) -> bool:
+        """Whether the query can be taken literally: it has no operators and is typed to its end."""
+        return bool(self.needle) and not (self._is_typing or self._has_operators)
+
+    @property
+    def is_code(self) -> bool:
+        """Whether the query looks like code, a path or a line of output."""
+        return bool(_CODE.search(self.text))
+
+    @property
+    def is_spaced(self) -> bool:
+        """Whether the query has tabs or several spaces in a row, which people rarely type."""
+        return "\t" in self.text or "  " in self.text
+
+    @property
+    def code_words(self) -> list[str]:
+        """The words of the query that look like code or a path."""
+        return [word for word in self.text.split() if _CODE.search(word)]
+
+    @cached_property
+    def needle(self) -> bytes:
+        """The longest part of the query that JSON does not change; b"" if there is none."""
+        found = _RUN.findall(self.text) or _FOREIGN_RUN.findall(self.text)
+        needle = max(found, key=len, default="").strip().encode("utf-8", "replace")
+        return needle if len(needle) >= _SHORTEST_NEEDLE else b""
+
+    @property
+    def small_needles(self) -> list[bytes]:
+        """The words that the bytes must contain, in lower case, the longest first.
+
+        These are the parts, or the words of the whole query if there are no parts.
+        """
+        texts = self.parts or [self.text]
+        chunks = {chunk.lower() for text in texts for chunk in _CHUNK.findall(text)}
+        found = sorted(chunks, key=len, reverse=True)[:_MOST_CHUNKS]
+        return [chunk.encode() for chunk in found] or [self.needle.lower()]
+
+    @cached_property
+    def _whole(self) -> re.Pattern[str]:
+        return _compile(self.text)
+
+    @cached_property
+    def _part_patterns(self) -> list[re.Pattern[str]]:
+        return [*map(_compile, self.parts)]
+
+    def find(self, text: str) -> tuple[int, int] | None:
+        """Return where a text contains the whole query; None if it does not."""
+        return _find(self._whole, text)
+
+    def find_parts(self, text: str) -> tuple[int, int] | None:
+        """Return where the first part is, if a text contains all parts; otherwise None."""
+        spans = [_find(pattern, text) for pattern in self._part_patterns]
+        return spans[0] if spans and all(spans) else None
+
+
+def excerpt(text: str, span: tuple[int, int]) -> Snippet:
+    """Return the excerpt of a text around the span, which is marked."""
+    start, end = span
+    cut = excerpt_at(text, start)
+    first = len(cut.left) + len(cut.before)
+    length = min(len(" ".join(text[start:end].split())), len(cut.after))
+    return Snippet(cut.text, [(first, first + length)] if length else [])
+
+
+def _compile(text: str) -> re.Pattern[str]:
+    """Return a regular expression for a text, in any case and with any white space.
+
+    The text never matches the middle of a word, but it may match the beginning of a longer word.
+    """
+    pattern = r"\s+".join(map(re.escape, text.split()))
+    return re.compile((_WORD_START if text[:1].isalnum() else "") + pattern, re.IGNORECASE)
+
+
+def _find(pattern: re.Pattern[str], text: str) -> tuple[int, int] | None:
+    for match in pattern.finditer(text):
+        if match.end() > match.start() and not _is_base64(text, *match.span()):
+            return match.span()
+    return None
+
+
+def _is_base64(text: str, start: int, end: int) -> bool:
+    """Return whether a span is inside encoded data, such as an image in base64."""
+    around = text[max(start - _LONGEST_WORD, 0) : end + _LONGEST_WORD]
+    at = min(start, _LONGEST_WORD)
+    for run in _BASE64.finditer(around):
+        if run.start() <= at < run.end():
+            return run.end() - run.start() >= _LONGEST_WORD
+    return False
