@@ -32,6 +32,7 @@ SHARED_FILE_NAMES = {
     "settings.py": _PER_TOOL,
     "command_files.py": _PER_TOOL,
     "tool.py": _PER_TOOL,
+    "usage.py": _PER_TOOL,
     "writer.py": _PER_TOOL,
     "document.py": _ARRANGEMENT,
     "folder.py": _ARRANGEMENT,

@@ -195,6 +195,13 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting("stats.prices", "", "path", "Path of a file with model prices.", in_workspace=False),
     Setting(
+        "usage.budget",
+        0,
+        "whole",
+        "US dollars for each month. `cortext usage` warns from 80 % on; 0 means no budget.",
+        in_workspace=False,
+    ),
+    Setting(
         "sources.documents",
         [],
         "paths",

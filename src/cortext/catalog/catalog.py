@@ -19,6 +19,7 @@ from cortext.catalog import (
     session_counts,
     session_links,
     tool_sessions,
+    usage_table,
 )
 from cortext.catalog.catalog_database import catalog_path, open_catalog
 from cortext.catalog.database import DatabaseUnavailableError
@@ -123,6 +124,30 @@ class Catalog:
         new = builtins.list(counts)
         if new:
             self._run(lambda db: session_counts.store_counts(db, new))
+
+    def known_usage(self) -> dict[tuple[str, str], usage_table.KnownSession]:
+        """Return the sessions whose usage is stored, by tool and session id.
+
+        Nothing is refreshed.
+        """
+        return self._run(usage_table.load_known)
+
+    def change_usage(self, change: Callable[[sqlite3.Connection], None]) -> None:
+        """Call a function of `usage_table` that changes the stored usage, in one transaction."""
+
+        def write(db: sqlite3.Connection) -> None:
+            db.execute("BEGIN IMMEDIATE")
+            change(db)
+
+        self._run(write)
+
+    def usage_fact(self, name: str) -> str:
+        """Return a stored fact about all usage; "" if there is none."""
+        return self._run(lambda db: usage_table.load_fact(db, name))
+
+    def usage_sums(self, since: int, until: int) -> builtins.list[usage_table.UsageSum]:
+        """Return the stored usage between two times, in microseconds since 1970."""
+        return self._run(lambda db: [*usage_table.load_sums(db, since, until)])
 
     def conversations_of_session(self, session_id: str) -> builtins.list[tuple[str, str]]:
         """Return the conversations to which the session `session_id` of an AI tool belongs.

@@ -5,18 +5,19 @@ from __future__ import annotations
 import os
 
 from cortext import paths
-from cortext.catalog import row_table, session_counts, session_links
+from cortext.catalog import row_table, session_counts, session_links, usage_table
 from cortext.catalog.database import MEMORY, Database, Fallback, log
 from cortext.durability.replace_file import remove_if_there
 
-_VERSION = 17
+_VERSION = 18
 _SCHEMA = f"""
 {row_table.SCHEMA};
 CREATE TABLE shown (terminal TEXT, number INTEGER, root BLOB, path TEXT,
     PRIMARY KEY (terminal, number)) WITHOUT ROWID;
 CREATE TABLE told (root BLOB, path TEXT, paused_at INTEGER, PRIMARY KEY (root, path)) WITHOUT ROWID;
 {session_links.SCHEMA};
-{session_counts.SCHEMA}"""
+{session_counts.SCHEMA};
+{usage_table.SCHEMA}"""
 
 
 def catalog_path() -> str:

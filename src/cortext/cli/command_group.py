@@ -56,6 +56,7 @@ GROUPS = {
         "slash": "Answer the slash commands of AI tools, which call this command.",
         "scan": "Find keys and passwords in conversations.",
         "redact": "Redact keys and passwords in conversations.",
+        "usage": "Show the tokens and the cost of your AI tools.",
         "stats": "Show how often you use which AI tool, and the cost.",
         "copy": "Copy sessions from one store to another.",
         "demo": "Show the main features on sample files in a temporary folder.",

@@ -163,6 +163,12 @@ class Tool(Struct, frozen=True, kw_only=True):
     """A function that finds sessions without messages."""
     latest_sessions: str | None = None
     """A function that finds the sessions in a database that were changed last."""
+    usage: str | None = None
+    """A function that yields a `UsageFile` for each file of a session: the tokens of its answers.
+
+    It is called with a `TranscriptSource` and with the states of the files when they were last
+    read, by path. It may leave out the records that it returned before, if it sets `keep`.
+    """
     find_text: str | None = None
     """A function that returns whether a session in a database contains a text."""
 

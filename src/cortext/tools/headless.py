@@ -13,10 +13,9 @@ from typing import ClassVar
 
 from cortext.errors import CortextError
 from cortext.tools.descriptor import Tool
-from cortext.tools.json_answers import Report
 from cortext.tools.launch import LaunchPlan
 from cortext.tools.registry import find_tool
-from cortext.tools.stream_events import Speech
+from cortext.tools.stream_events import Report, Speech
 
 _MODEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+\[\]-]{0,127}")
 

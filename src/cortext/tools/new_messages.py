@@ -8,7 +8,7 @@ the position are read again, because new lines may refer to them.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Protocol, runtime_checkable
 
 import msgspec
@@ -19,6 +19,7 @@ from cortext.model.message import SessionMessage
 from cortext.tools.reader_protocol import TranscriptSource
 
 _END = 4096
+_BLOCK = 1 << 17
 CONTEXT = 1 << 18
 """The maximum number of known bytes that are read again, before the position of the last read."""
 
@@ -223,6 +224,44 @@ def since(path: str, mark: FilePosition) -> NewLines | None:
         )
     finally:
         os.close(fd)
+
+
+def whole_lines_since(path: str, mark: FilePosition | None) -> tuple[int, FilePosition]:
+    """Return where the new lines of a file start, and the position after its last whole line.
+
+    The start is 0 if `mark` is None, or if the file was rewritten since `mark` was recorded.
+    """
+    fd = open_file(path)
+    try:
+        stat = os.fstat(fd)
+        end = _last_line_end(fd, stat.st_size)
+        is_known = mark is not None and mark.inode == stat.st_ino and mark.size <= end
+        start = mark.size if mark and is_known and _digest(fd, mark.size) == mark.end else 0
+        return start, FilePosition(stat.st_ino, end, 0, _digest(fd, end))
+    finally:
+        os.close(fd)
+
+
+def read_span(path: str, start: int, end: int) -> Iterator[bytes]:
+    """Yield the bytes of a file from `start` to `end` in blocks."""
+    fd = open_file(path)
+    try:
+        while start < end and (block := os.pread(fd, min(_BLOCK, end - start), start)):
+            yield block
+            start += len(block)
+    finally:
+        os.close(fd)
+
+
+def _last_line_end(fd: int, size: int) -> int:
+    """Return the position after the last newline in the first `size` bytes of a file; 0 if none."""
+    while size:
+        start = max(size - _BLOCK, 0)
+        at = read_range(fd, start, size).rfind(b"\n")
+        if at >= 0:
+            return start + at + 1
+        size = start
+    return 0
 
 
 def _digest(fd: int, size: int) -> str:

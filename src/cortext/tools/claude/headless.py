@@ -9,17 +9,18 @@ from typing import Any, ClassVar, cast
 from cortext.model import json_codec
 from cortext.tools.claude.tool import TOOL
 from cortext.tools.headless import Headless
-from cortext.tools.json_answers import (
+from cortext.tools.launch import LaunchPlan
+from cortext.tools.stream_events import (
     AnswerUsage,
+    JsonLineStream,
     Report,
+    Speech,
     as_dict,
     as_number,
     as_text,
     read_object,
     sum_of,
 )
-from cortext.tools.launch import LaunchPlan
-from cortext.tools.stream_events import JsonLineStream, Speech
 
 _NO_MENTIONS = {"CLAUDE_CODE_DISABLE_ATTACHMENTS": "1"}
 """The environment variable that keeps Claude Code from reading files that a prompt names with `@`.

@@ -391,7 +391,7 @@ class ClaudeBridge:
         side = [
             part.session(f"{source.id}.{key}", when) for key, part in transcript.subagents.items()
         ]
-        for path in _subagent_files(source):
+        for path in subagent_files(source):
             key = jsonl_transcripts.plain(os.path.basename(path)).removesuffix(".jsonl")
             part = _ClaudeTranscript(f"{source.id}.{key}", path, longest)
             try:
@@ -429,7 +429,7 @@ class ClaudeBridge:
 
         The fingerprint changes when one of these files is added, changed or deleted.
         """
-        return jsonl_transcripts.prints(_subagent_files(source))
+        return jsonl_transcripts.prints(subagent_files(source))
 
 
 def _times(lines: Iterable[TranscriptLine]) -> Iterator[datetime]:
@@ -456,7 +456,7 @@ def _has_model(line: TranscriptLine) -> bool:
     )
 
 
-def _subagent_files(source: TranscriptSource) -> Iterator[str]:
+def subagent_files(source: TranscriptSource) -> Iterator[str]:
     """Yield the paths of the transcripts of a session's sub-agents.
 
     New versions of Claude Code store these files in a folder named after the session. Old versions

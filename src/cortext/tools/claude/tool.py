@@ -21,6 +21,7 @@ TOOL = Tool(
     escapes_bangs=True,
     agents_folder=".claude",
     reader="cortext.tools.claude.reader:ClaudeBridge",
+    usage="cortext.tools.claude.usage:read_usage",
     writer="cortext.tools.claude.writer:ClaudeWriter",
     launcher="cortext.tools.claude.launch:ClaudeLauncher",
     headless="cortext.tools.claude.headless:ClaudeHeadless",

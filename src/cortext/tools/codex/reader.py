@@ -402,7 +402,7 @@ class CodexBridge:
         seen.add(source.path)
         lines, id = jsonl_transcripts.JsonLines(RolloutLine, source.path), source.id
         has_base, before = False, RolloutLine()
-        for number, line in lines.read(_blocks(source.path, damages)):
+        for number, line in lines.read(rollout_blocks(source.path, damages)):
             place = line.ordinal
             if place is None:
                 place = number - 1
@@ -529,7 +529,7 @@ def _compressed_head(path: str) -> list[RolloutLine]:
     """Return the first lines of a compressed transcript, from about its first 256 KiB."""
     data = b""
     try:
-        for block in _blocks(path, []):
+        for block in rollout_blocks(path, []):
             data += block
             if len(data) >= jsonl_transcripts.ENDS[2]:
                 break
@@ -543,7 +543,7 @@ def _compressed_head(path: str) -> list[RolloutLine]:
     ]
 
 
-def _blocks(path: str, damages: list[Damage]) -> Iterator[bytes]:
+def rollout_blocks(path: str, damages: list[Damage]) -> Iterator[bytes]:
     """Yield the bytes of a transcript in blocks, decompressed if necessary.
 
     Damage in a compressed file is added to `damages`. Raises SessionStorageError if the program

@@ -19,6 +19,7 @@ TOOL = Tool(
     hook_events=("notify",),
     output_limit=9_000,
     reader="cortext.tools.codex.reader:CodexBridge",
+    usage="cortext.tools.codex.usage:read_usage",
     writer="cortext.tools.codex.writer:CodexWriter",
     launcher="cortext.tools.codex.launch:CodexLauncher",
     headless="cortext.tools.codex.headless:CodexHeadless",

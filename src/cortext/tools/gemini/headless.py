@@ -6,9 +6,17 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from cortext.tools.headless import Headless
-from cortext.tools.json_answers import AnswerUsage, Report, as_dict, as_text, read_object, sum_of
 from cortext.tools.launch import LaunchPlan
-from cortext.tools.stream_events import JsonLineStream, Speech
+from cortext.tools.stream_events import (
+    AnswerUsage,
+    JsonLineStream,
+    Report,
+    Speech,
+    as_dict,
+    as_text,
+    read_object,
+    sum_of,
+)
 
 
 class GeminiSpeech(JsonLineStream):

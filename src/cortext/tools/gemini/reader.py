@@ -216,7 +216,7 @@ class GeminiBridge:
         """
         session, damages = _decode(source, longest)
         side: list[Session] = []
-        for child in _subagent_sources(source):
+        for child in subagent_sources(source):
             part, more = _decode(child, longest)
             part.parent_id = source.id
             side.append(part)
@@ -253,7 +253,7 @@ class GeminiBridge:
 
         The fingerprint changes when one of these files is added, changed or deleted.
         """
-        return jsonl_transcripts.prints(child.path for child in _subagent_sources(source))
+        return jsonl_transcripts.prints(child.path for child in subagent_sources(source))
 
     def _folders(self) -> dict[str, str]:
         """Return the working folder of each project in `projects.json`, by the project's name.
@@ -280,7 +280,7 @@ def _decode(source: TranscriptSource, longest: int | None) -> tuple[Session, lis
     return _session(log, source, when), log.damages
 
 
-def _subagent_sources(source: TranscriptSource) -> Iterable[TranscriptSource]:
+def subagent_sources(source: TranscriptSource) -> Iterable[TranscriptSource]:
     """Yield the transcripts of a session's sub-agents.
 
     They are in a folder next to the session's transcript. The name of the folder is the session's

@@ -20,6 +20,7 @@ TOOL = Tool(
     escapes_bangs=True,
     drops_pending_output=True,
     reader="cortext.tools.gemini.reader:GeminiBridge",
+    usage="cortext.tools.gemini.usage:read_usage",
     writer="cortext.tools.gemini.writer:GeminiWriter",
     launcher="cortext.tools.gemini.launch:GeminiLauncher",
     headless="cortext.tools.gemini.headless:GeminiHeadless",

@@ -7,17 +7,18 @@ from collections.abc import Iterator
 from typing import Any, ClassVar, cast
 
 from cortext.tools.headless import Headless
-from cortext.tools.json_answers import (
+from cortext.tools.launch import LaunchPlan
+from cortext.tools.stream_events import (
     AnswerUsage,
+    JsonRpcStream,
     Report,
+    Speech,
     as_dict,
     as_number,
     as_text,
     read_events,
     sum_of,
 )
-from cortext.tools.launch import LaunchPlan
-from cortext.tools.stream_events import JsonRpcStream, Speech
 
 
 class OpenCodeSpeech(JsonRpcStream):

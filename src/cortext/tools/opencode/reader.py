@@ -40,7 +40,8 @@ from cortext.tools.transcript_folders import own_home, warn
 
 _UNNAMED = re.compile(r"(?:New|Child) session - \d{4}-\d\d-\d\dT")
 _FIRST = 20  # messages to search for a request with a topic
-_DEEPEST = 5  # the maximum depth of sub-agents that start sub-agents
+DEEPEST = 5
+"""The maximum depth of sub-agents that start sub-agents."""
 _AT_ONCE = 1 << 18  # bytes of messages and parts in a batch
 _Number = int | float | None
 _Amount = jsonl_transcripts.Count | jsonl_transcripts.Cost | None
@@ -136,7 +137,7 @@ class OpenCodeBridge:
 
         If the title is only the time when the session began, a request makes the title.
         """
-        return _read(source, lambda store: _glance(store, source.id), ends=True)
+        return read_store(source, lambda store: _glance(store, source.id), ends=True)
 
     def decode(self, source: TranscriptSource, *, longest: int | None = None) -> DecodedTranscript:
         """Return the whole session, with its sub-agents and the damage in its store.
@@ -147,10 +148,10 @@ class OpenCodeBridge:
         def work(store: Store) -> DecodedTranscript:
             damages = list(store.damages) if isinstance(store, ArchivedSession) else list[Damage]()
             session = _session(store, source.id, damages, longest)
-            side = list(_subagent_sessions(store, source.id, damages, longest, _DEEPEST))
+            side = list(_subagent_sessions(store, source.id, damages, longest, DEEPEST))
             return DecodedTranscript(session, damages, side)
 
-        return _read(source, work)
+        return read_store(source, work)
 
     def has_bytes(self, source: TranscriptSource, is_in: Callable[[Iterable[bytes]], bool]) -> bool:
         """Return whether `is_in` is true for the rows of the session and of its sub-agents."""
@@ -214,7 +215,7 @@ class OpenCodeBridge:
 
         def work(database: OpenCodeDatabase) -> str:
             ids, changes = [source.id], list[str]()
-            for _ in range(_DEEPEST):
+            for _ in range(DEEPEST):
                 ids = [child for id in ids for child in database.children(id)]
                 changes += [f"{id} {database.latest(id)}" for id in ids]
             return "\n".join(changes)
@@ -231,7 +232,11 @@ def _position(database: OpenCodeDatabase, id: str) -> FilePosition:
     return FilePosition(0, time, database.count(id, time), "")
 
 
-def _read(source: TranscriptSource, work: Callable[[Store], T], *, ends: bool = False) -> T:
+def read_store(source: TranscriptSource, work: Callable[[Store], T], *, ends: bool = False) -> T:
+    """Call `work` with the store that has a session, and return its result.
+
+    With `ends`, a log in the archive is read only at its beginning and its end.
+    """
     if source.path.endswith(".json"):
         return work(Tree(source.path))
     if jsonl_transcripts.plain(source.path) != source.path:

@@ -18,6 +18,7 @@ from cortext.formats.record_lines import Damage
 from cortext.formats.slash_frame import as_typed
 from cortext.model import json_codec, record_dicts
 from cortext.model.message import SessionMessage
+from cortext.model.answer_usage import TokenUsage
 from cortext.tools import jsonl_transcripts
 from cortext.tools.opencode.storage import Raw
 
@@ -149,15 +150,30 @@ class MessageInfo(Struct, gc=False):
     @property
     def spent(self) -> tuple[int, int, float]:
         """The number of input tokens, the number of output tokens, and the cost in US dollars."""
+        used = self.token_usage
+        read = used.input + used.cache_read + used.cache_write
+        return read, used.output, self.recorded_cost
+
+    @property
+    def recorded_cost(self) -> float:
+        """The cost in US dollars that OpenCode computed; 0 if it knew no price."""
         old = self.metadata.assistant if self.metadata else None
-        cost = self.cost or (old.cost if old else None) or 0.0
-        tokens = self.tokens or (old.tokens if old else None)
-        if tokens is None:
-            return 0, 0, float(cost)
-        read, cache = tokens.input or 0, tokens.cache
-        if cache:
-            read += (cache.read or 0) + (cache.write or 0)
-        return int(read), int((tokens.output or 0) + (tokens.reasoning or 0)), float(cost)
+        return float(self.cost or (old.cost if old else None) or 0.0)
+
+    @property
+    def token_usage(self) -> TokenUsage:
+        """The tokens by kind. OpenCode counts reasoning apart from output."""
+        old = self.metadata.assistant if self.metadata else None
+        tokens = self.tokens or (old.tokens if old else None) or _Tokens()
+        cache = tokens.cache or _Cache()
+        reasoning = int(tokens.reasoning or 0)
+        return TokenUsage(
+            input=int(tokens.input or 0),
+            output=int(tokens.output or 0) + reasoning,
+            cache_read=int(cache.read or 0),
+            cache_write=int(cache.write or 0),
+            reasoning=reasoning,
+        )
 
 
 _CONTENT_TYPES = frozenset(("text", "file", "subtask", "tool", "tool-invocation", "compaction"))

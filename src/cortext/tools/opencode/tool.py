@@ -22,6 +22,7 @@ TOOL = Tool(
     has_shared_process=True,
     marks_mcp_tools=False,
     reader="cortext.tools.opencode.reader:OpenCodeBridge",
+    usage="cortext.tools.opencode.usage:read_usage",
     writer="cortext.tools.opencode.writer:OpenCodeWriter",
     launcher="cortext.tools.opencode.launch:OpenCodeLauncher",
     headless="cortext.tools.opencode.headless:OpenCodeHeadless",

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cortext.tools.headless import read_report
-from cortext.tools.json_answers import AnswerUsage, Report
 from cortext.tools.registry import tool_names
+from cortext.tools.stream_events import AnswerUsage, Report
 
 TEXT = "You asked for\n\na file."
 CLAUDE = {

@@ -1,0 +1,83 @@
+"""Read the tokens of answers from the transcripts of Claude Code.
+
+Claude Code writes one line for each part of an answer, and repeats the usage of the answer in each
+line. Later lines may have larger numbers, because the answer was still being streamed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Annotated
+
+from msgspec import Meta, Struct, field
+
+from cortext.model.answer_usage import TokenUsage, UsageFile, UsageRecord
+from cortext.tools.claude.reader import subagent_files
+from cortext.tools.claude.records import SYNTHETIC
+from cortext.tools.jsonl_transcripts import Cost, JsonLines
+from cortext.tools.reader_protocol import TranscriptSource
+from cortext.tools.usage_lines import micros_of, read_usage_files
+
+_Count = Annotated[int, Meta(ge=0, le=2**53)]
+
+
+class _CacheWrites(Struct, gc=False):
+    ephemeral_5m_input_tokens: _Count | None = None
+    ephemeral_1h_input_tokens: _Count | None = None
+
+
+class _ReportedUsage(Struct, gc=False):
+    input_tokens: _Count | None = None
+    output_tokens: _Count | None = None
+    cache_read_input_tokens: _Count | None = None
+    cache_creation_input_tokens: _Count | None = None
+    cache_creation: _CacheWrites | None = None
+
+    @property
+    def tokens(self) -> TokenUsage:
+        written = self.cache_creation_input_tokens or 0
+        hour = (self.cache_creation and self.cache_creation.ephemeral_1h_input_tokens) or 0
+        return TokenUsage(
+            input=self.input_tokens or 0,
+            output=self.output_tokens or 0,
+            cache_read=self.cache_read_input_tokens or 0,
+            # The detailed numbers are a part of `cache_creation_input_tokens`.
+            cache_write=max(written - hour, 0),
+            cache_write_1h=hour,
+        )
+
+
+class _Reply(Struct, gc=False):
+    id: str | None = None
+    model: str | None = None
+    usage: _ReportedUsage | None = None
+
+
+class _UsageLine(Struct, gc=False, rename="camel"):
+    type: str = ""
+    uuid: str | None = None
+    timestamp: str | int | float | None = None
+    request_id: str | None = None
+    cost: Cost | None = field(default=None, name="costUSD")
+    message: _Reply | None = None
+
+
+def read_usage(source: TranscriptSource, known: Mapping[str, str]) -> Iterator[UsageFile]:
+    """Yield the tokens of the answers in a transcript and in the files of its sub-agents."""
+    return read_usage_files([source.path, *subagent_files(source)], known, _read)
+
+
+def _read(blocks: Iterable[bytes], carried: bytes) -> tuple[list[UsageRecord], bytes]:
+    records = (_record(line) for _, line in JsonLines(_UsageLine).read(blocks))
+    return [record for record in records if record is not None], carried
+
+
+def _record(line: _UsageLine) -> UsageRecord | None:
+    reply = line.message
+    if line.type != "assistant" or not reply or not reply.usage or reply.model == SYNTHETIC:
+        return None
+    tokens = reply.usage.tokens
+    if not tokens.total and not line.cost:
+        return None  # for example in a copy that cortext wrote
+    key = f"{reply.id}:{line.request_id or ''}" if reply.id else line.uuid or ""
+    return UsageRecord(key, micros_of(line.timestamp), reply.model or "", tokens, line.cost or None)

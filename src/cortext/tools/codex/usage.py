@@ -1,0 +1,120 @@
+"""Read the tokens of answers from the transcripts (rollouts) of Codex.
+
+Codex records running totals after each answer, and sometimes repeats them. So the tokens of an
+answer are the difference to the total before. A fork repeats the records of the session that it was
+forked from; they count once, for the original session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, Struct
+
+from cortext.model.answer_usage import TokenUsage, UsageFile, UsageRecord
+from cortext.tools.codex.reader import rollout_blocks
+from cortext.tools.jsonl_transcripts import JsonLines
+from cortext.tools.reader_protocol import TranscriptSource
+from cortext.tools.usage_lines import micros_of, read_usage_files
+
+_Count = Annotated[int, Meta(ge=0, le=2**53)]
+
+
+class _Totals(Struct, gc=False, frozen=True):
+    input_tokens: _Count = 0
+    cached_input_tokens: _Count = 0
+    output_tokens: _Count = 0
+    reasoning_output_tokens: _Count = 0
+
+    def since(self, before: _Totals) -> _Totals | None:
+        """Return what was added to the totals `before`; None if the totals began again."""
+        added = [now - then for now, then in zip(_fields(self), _fields(before), strict=True)]
+        return None if min(added) < 0 else _Totals(*added)
+
+    @property
+    def tokens(self) -> TokenUsage:
+        """The tokens by kind. Codex counts cached input as input, and reasoning as output."""
+        return TokenUsage(
+            input=max(self.input_tokens - self.cached_input_tokens, 0),
+            output=self.output_tokens,
+            cache_read=self.cached_input_tokens,
+            reasoning=self.reasoning_output_tokens,
+        )
+
+
+class _Info(Struct, gc=False):
+    total_token_usage: _Totals | None = None
+    last_token_usage: _Totals | None = None
+
+
+class _Payload(Struct, gc=False):
+    type: str = ""
+    id: str | None = None
+    forked_from_id: str | None = None
+    model: str | None = None
+    info: _Info | None = None
+
+
+class _TotalsLine(Struct, gc=False):
+    type: str = ""
+    timestamp: str | int | float | None = None
+    payload: _Payload | None = None
+
+
+class _Carried(Struct):
+    """What the next lines need from the lines before them.
+
+    `origin` is the session in which the answers were written first: the session itself, or the
+    session that it was forked from.
+    """
+
+    totals: _Totals | None = None
+    model: str = ""
+    origin: str = ""
+
+
+def read_usage(source: TranscriptSource, known: Mapping[str, str]) -> Iterator[UsageFile]:
+    """Yield the tokens of the answers in a rollout. Each sub-agent has a rollout of its own."""
+    return read_usage_files([source.path], known, _read, open_blocks=rollout_blocks)
+
+
+def _read(blocks: Iterable[bytes], carried: bytes) -> tuple[list[UsageRecord], bytes]:
+    state = msgspec.json.decode(carried, type=_Carried) if carried else _Carried()
+    records: list[UsageRecord] = []
+    for _, line in JsonLines(_TotalsLine).read(blocks):
+        body = line.payload
+        if body is None:
+            continue
+        if line.type == "session_meta":
+            state.origin = body.forked_from_id or body.id or state.origin
+        elif line.type == "turn_context":
+            state.model = body.model or state.model
+        elif body.type == "token_count" and (record := _count(line, body.info, state)):
+            records.append(record)
+    return records, msgspec.json.encode(state)
+
+
+def _count(line: _TotalsLine, info: _Info | None, state: _Carried) -> UsageRecord | None:
+    if info is None or info.total_token_usage is None:
+        return None
+    totals = info.total_token_usage
+    added = totals.since(state.totals) if state.totals else None
+    if added is None:
+        # The totals of the first answer may include another session, so prefer its own tokens.
+        added = info.last_token_usage or totals
+    state.totals = totals
+    if not added.tokens.total:
+        return None
+    key = f"{state.origin}:{':'.join(map(str, _fields(totals)))}"
+    return UsageRecord(key, micros_of(line.timestamp), state.model, added.tokens)
+
+
+def _fields(totals: _Totals) -> tuple[int, int, int, int]:
+    return (
+        totals.input_tokens,
+        totals.cached_input_tokens,
+        totals.output_tokens,
+        totals.reasoning_output_tokens,
+    )

@@ -1,0 +1,85 @@
+"""Read the tokens of answers from the transcripts of Gemini CLI."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, Struct, field
+
+from cortext.model.answer_usage import TokenUsage, UsageFile, UsageRecord
+from cortext.tools.gemini.reader import subagent_sources
+from cortext.tools.jsonl_transcripts import JsonLines, plain
+from cortext.tools.reader_protocol import TranscriptSource
+from cortext.tools.usage_lines import micros_of, read_usage_files
+
+_Count = Annotated[int, Meta(ge=0, le=2**53)]
+
+
+class _ReportedTokens(Struct, gc=False):
+    input: _Count | None = None
+    output: _Count | None = None
+    cached: _Count | None = None
+    thoughts: _Count | None = None
+    tool: _Count | None = None
+
+    @property
+    def usage(self) -> TokenUsage:
+        """The tokens by kind. Gemini counts cached tokens as input, and thoughts apart."""
+        cached, thoughts = self.cached or 0, self.thoughts or 0
+        return TokenUsage(
+            input=max((self.input or 0) - cached, 0) + (self.tool or 0),
+            output=(self.output or 0) + thoughts,
+            cache_read=cached,
+            reasoning=thoughts,
+        )
+
+
+class _Record(Struct, gc=False, rename={"set": "$set"}):
+    id: str | None = None
+    type: str | None = None
+    timestamp: str | None = None
+    model: str | None = None
+    tokens: _ReportedTokens | None = None
+    messages: list[_Record] = field(default_factory=list["_Record"])
+    set: _Record | None = None
+
+
+def read_usage(source: TranscriptSource, known: Mapping[str, str]) -> Iterator[UsageFile]:
+    """Yield the tokens of the answers in a transcript and in the files of its sub-agents."""
+    paths = [source.path, *(child.path for child in subagent_sources(source))]
+    for path in paths:
+        is_document = plain(path).endswith(".json")
+        yield from read_usage_files([path], known, _read_document if is_document else _read_lines)
+
+
+def _read_lines(blocks: Iterable[bytes], carried: bytes) -> tuple[list[UsageRecord], bytes]:
+    records = (record for _, record in JsonLines(_Record).read(blocks))
+    return _usage_of_all(records), carried
+
+
+def _read_document(blocks: Iterable[bytes], carried: bytes) -> tuple[list[UsageRecord], bytes]:
+    """Read a transcript of an older release: one JSON document instead of lines."""
+    try:
+        return _usage_of_all([msgspec.json.decode(b"".join(blocks), type=_Record)]), carried
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return [], carried  # `cortext doctor` reports the damage
+
+
+def _usage_of_all(records: Iterable[_Record]) -> list[UsageRecord]:
+    found: list[UsageRecord] = []
+    for record in records:
+        # A resume and a compaction write all messages again, with their ids.
+        head = record.set or record
+        found += [usage for each in (record, *head.messages) if (usage := _usage(each))]
+    return found
+
+
+def _usage(record: _Record) -> UsageRecord | None:
+    if record.type != "gemini" or not record.id or not record.tokens:
+        return None
+    tokens = record.tokens.usage
+    if not tokens.total:
+        return None
+    return UsageRecord(record.id, micros_of(record.timestamp), record.model or "", tokens)

@@ -1,0 +1,48 @@
+"""Read the tokens and the costs of answers from the sessions of OpenCode."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from cortext.errors import SessionCorruptedError, file_and_reason
+from cortext.model.answer_usage import UsageFile, UsageRecord
+from cortext.tools.opencode.reader import DEEPEST, read_store
+from cortext.tools.opencode.records import MessageInfo, read_info
+from cortext.tools.opencode.storage import Store
+from cortext.tools.reader_protocol import TranscriptSource
+from cortext.tools.transcript_folders import warn
+from cortext.tools.usage_lines import micros_of
+
+
+def read_usage(source: TranscriptSource, known: Mapping[str, str]) -> Iterator[UsageFile]:
+    """Yield the tokens of the answers in a session and in the sessions of its sub-agents."""
+    if source.print and known.get(source.path) == source.print:
+        yield UsageFile(source.path, source.print, [], keep=True)
+        return
+    try:
+        records = read_store(source, lambda store: list(_records(store, source.id, DEEPEST)))
+    except FileNotFoundError:
+        return  # the session was deleted meanwhile
+    except (OSError, SessionCorruptedError) as error:
+        warn("the usage of %s is not counted: %s", source.id, file_and_reason(error))
+        return
+    yield UsageFile(source.path, source.print, records)
+
+
+def _records(store: Store, id: str, depth: int) -> Iterator[UsageRecord]:
+    for raw in store.messages(id):
+        info = read_info(raw, [])
+        if info and info.role == "assistant" and (record := _record(info)):
+            yield record
+    for child in store.children(id) if depth else ():
+        yield from _records(store, child, depth - 1)
+
+
+def _record(info: MessageInfo) -> UsageRecord | None:
+    tokens, cost = info.token_usage, info.recorded_cost
+    if not tokens.total and not cost:
+        return None
+    created = info.times.created
+    # A fork gives its copies new ids, but keeps their times.
+    key = f"{created}:{info.times.completed}:{info.used}:{tokens.input}:{tokens.output}"
+    return UsageRecord(key, micros_of(created), info.used, tokens, cost or None)

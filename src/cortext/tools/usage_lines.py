@@ -1,0 +1,93 @@
+"""Read the tokens of answers from transcripts that are lines of JSON.
+
+A transcript grows at its end, so only the lines that were added since the last read are read. Some
+readers need a value from the lines before, such as the last running total. This *carried* value is
+stored with the position.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+
+import msgspec
+
+from cortext.errors import SessionStorageError, reason_of
+from cortext.formats.record_lines import Damage
+from cortext.model.answer_usage import UsageFile, UsageRecord
+from cortext.tools.jsonl_transcripts import read_blocks, time_of
+from cortext.tools.new_messages import FilePosition, read_span, whole_lines_since
+from cortext.tools.transcript_folders import warn
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+LineReader = Callable[[Iterable[bytes], bytes], tuple[Sequence[UsageRecord], bytes]]
+"""A function that reads lines. It gets blocks of bytes and the carried value of the lines before
+them. It returns the usage records and the new carried value."""
+
+
+class _State(msgspec.Struct, frozen=True, array_like=True):
+    position: FilePosition
+    carried: bytes
+
+
+def read_usage_files(
+    paths: Iterable[str],
+    known: Mapping[str, str],
+    read: LineReader,
+    *,
+    open_blocks: Callable[[str, list[Damage]], Iterable[bytes]] = read_blocks,
+) -> Iterator[UsageFile]:
+    """Yield the usage records in the new lines of each file.
+
+    `known` has the state of each file when it was last read. `open_blocks` returns the contents of
+    a compressed file. A file that cannot be read is logged and left out.
+    """
+    for path in paths:
+        try:
+            if path.endswith(".jsonl"):
+                yield _read_new_lines(path, known.get(path, ""), read)
+            else:
+                yield _read_whole_file(path, known.get(path, ""), read, open_blocks)
+        except FileNotFoundError:
+            continue  # the tool deleted it meanwhile
+        except (OSError, SessionStorageError) as error:
+            reason = reason_of(error) if isinstance(error, OSError) else str(error)
+            warn("the usage in %s is not counted: %s", path, reason)
+
+
+def micros_of(timestamp: str | float | None) -> int:
+    """Return a timestamp of a transcript in microseconds since 1970; 0 if there is none."""
+    when = time_of(timestamp)
+    return 0 if when is None else int((when - _EPOCH).total_seconds() * 1_000_000)
+
+
+def _read_new_lines(path: str, known: str, read: LineReader) -> UsageFile:
+    old = _decode_state(known)
+    start, position = whole_lines_since(path, old.position if old else None)
+    carried = old.carried if old and start else b""
+    records, carried = read(read_span(path, start, position.size), carried)
+    state = msgspec.json.encode(_State(position, carried)).decode()
+    return UsageFile(path, state, list(records), keep=start > 0)
+
+
+def _read_whole_file(
+    path: str,
+    known: str,
+    read: LineReader,
+    open_blocks: Callable[[str, list[Damage]], Iterable[bytes]],
+) -> UsageFile:
+    """Read a compressed file, in which new lines cannot be found by their position."""
+    stat = os.stat(path)
+    state = f"{stat.st_mtime_ns}-{stat.st_size}-{stat.st_ino}"
+    if state == known:
+        return UsageFile(path, state, [], keep=True)
+    return UsageFile(path, state, list(read(open_blocks(path, []), b"")[0]))
+
+
+def _decode_state(text: str) -> _State | None:
+    try:
+        return msgspec.json.decode(text, type=_State)
+    except msgspec.DecodeError:
+        return None
