@@ -29,15 +29,15 @@ def run(*args: str) -> Result:
 
 
 def test_table_has_a_line_for_each_model_and_a_total(home: Path) -> None:
-    million = 1_000_000
+    many = 50_000
     claude_file(
         home, SESSION_A,
-        claude_answer("m1", input=million, output=million),
-        claude_answer("m2", read=million, write=2 * million, hour=million),
+        claude_answer("m1", input=many, output=many),
+        claude_answer("m2", read=many, write=2 * many, hour=many),
     )  # fmt: skip
     lines = [line.split() for line in run("--by", "model").stdout.splitlines()]
-    # Sonnet 4.5: 3 + 15 for fresh tokens, 0.30 + 3.75 + 6 for the cache.
-    numbers = ["2", "1.0", "M", "1.0", "M", "1.0", "M", "2.0", "M", "$28.05"]
+    # Sonnet 4.5, for a million: 3 + 15 for fresh tokens, 0.30 + 3.75 + 6 for the cache.
+    numbers = ["2", "50.0", "k", "50.0", "k", "50.0", "k", "100.0", "k", "$1.40"]
     assert lines[1:] == [["claude-sonnet-4-5", *numbers], ["Total", *numbers]]
 
 

@@ -17,8 +17,8 @@ from cortext.errors import SessionCorruptedError, file_and_reason
 from cortext.formats.record_lines import Damage
 from cortext.formats.slash_frame import as_typed
 from cortext.model import json_codec, record_dicts
-from cortext.model.message import SessionMessage
 from cortext.model.answer_usage import TokenUsage
+from cortext.model.message import SessionMessage
 from cortext.tools import jsonl_transcripts
 from cortext.tools.opencode.storage import Raw
 
