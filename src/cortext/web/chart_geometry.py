@@ -17,7 +17,7 @@ STEP, CELL = 14, 11
 """The distance between the squares of two days in the calendar, and the width of a square."""
 _TOP, _LEFT = 20, 34
 _LEVELS = 4
-_MAX_BARS = 8
+MAX_BARS = 8
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
@@ -123,7 +123,7 @@ def bars(shares: Sequence[Share], by: str = "conversations") -> list[ChartBar]:
     shows, such as "conversations" or "tokens".
     """
     ranked = sorted(shares, key=lambda share: -getattr(share, by))
-    shown, rest = ranked[:_MAX_BARS], ranked[_MAX_BARS:]
+    shown, rest = ranked[:MAX_BARS], ranked[MAX_BARS:]
     if rest:
         shown.append(
             Share(

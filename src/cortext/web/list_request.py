@@ -13,7 +13,7 @@ from cortext.features.listing.project_names import project_names
 from cortext.features.listing.time_ranges import Span, date_range
 from cortext.web.conversation_lookup import source_name
 
-_MAX_LENGTH = 400
+MAX_LENGTH = 400
 _SAME_STATUSES = {"paused": ("paused", "interrupted"), "interrupted": ("paused", "interrupted")}
 WHENS = {
     "today": "Today",
@@ -58,7 +58,7 @@ class ListRequest(NamedTuple):
 
         Unknown parameters are ignored. An invalid `page` becomes 1.
         """
-        texts = {name: given.get(name, "")[:_MAX_LENGTH].strip() for name in cls._fields[:-1]}
+        texts = {name: given.get(name, "")[:MAX_LENGTH].strip() for name in cls._fields[:-1]}
         texts["tool"] = name_of_tool(texts["tool"])
         page = given.get("page", "")
         is_number = page.isascii() and page.isdecimal() and len(page) < 7

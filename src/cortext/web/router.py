@@ -22,6 +22,7 @@ from cortext.errors import CortextError, SessionNotFoundError
 from cortext.features.listing.unique_names import reopens
 from cortext.features.transfer.export import FORMATS
 from cortext.features.transfer.exported_document import attach_document
+from cortext.features.usage.usage_overview import summarize_usage
 from cortext.service.http.mount_path import base_of
 from cortext.web import chart_geometry
 from cortext.web.chart_counts import Counting
@@ -43,6 +44,9 @@ from cortext.web.store_pages.store_router import (
     store_list_events,
 )
 from cortext.web.templating import ASSETS, HEADERS, TYPES, common, page
+from cortext.web.usage_pages.usage_charts import draw_usage, expensive_conversations, project_bars
+from cortext.web.usage_pages.usage_reading import UsageReading
+from cortext.web.usage_pages.usage_request import UsageRequest, usage_choices
 
 WINDOW = 40
 """The number of messages on a new page. Scrolling adds the same number of messages."""
@@ -55,6 +59,7 @@ Key = FromPath[str]
 LookupDependency = NamedDependency[ConversationLookup]
 CacheDependency = NamedDependency[OpenConversationCache]
 CountsDependency = NamedDependency[Counting]
+UsageDependency = NamedDependency[UsageReading]
 EndingHere = NamedDependency[ShutdownFlag]
 
 
@@ -71,15 +76,16 @@ def pages_router(
         serving: Whether to add the pages of the conversations in the store of the application.
             Each client sees only its own.
     """
-    shelf, desk, counting, end = (
+    shelf, desk, counting, reading, end = (
         ConversationLookup(),
         OpenConversationCache(),
         Counting(),
+        UsageReading(),
         ending or ShutdownFlag(),
     )
     handlers = [asset_file]
     if machine:
-        handlers += [conversations, one, window, events, text, export, chart_page]
+        handlers += [conversations, one, window, events, text, export, chart_page, usage_page]
     else:
         handlers += [home]
     if serving:
@@ -91,6 +97,7 @@ def pages_router(
             "shelf": Provide(lambda: shelf, sync_to_thread=False),
             "desk": Provide(lambda: desk, sync_to_thread=False),
             "counting": Provide(lambda: counting, sync_to_thread=False),
+            "reading": Provide(lambda: reading, sync_to_thread=False),
             "ending": Provide(lambda: end, sync_to_thread=False),
         },
         before_request=check_access,
@@ -231,6 +238,30 @@ def chart_page(request: Ask, shelf: LookupDependency, counting: CountsDependency
         tokens=chart_geometry.bars([one for one in counted.models if one.tokens], "tokens"),
         hours=chart_geometry.columns(counted.hours, hours),
         weekdays=chart_geometry.columns(counted.weekdays, chart_geometry.WEEKDAYS),
+    )
+
+
+@get("/usage", sync_to_thread=True)
+def usage_page(request: Ask, reading: UsageDependency) -> Response[Any]:
+    """Show the cost and the tokens of AI tools, by day, model, project and conversation.
+
+    Numbers appear when the usage of all sessions is read.
+    """
+    asked = UsageRequest.of(request.query_params)
+    span = asked.span
+    snapshot = reading.snapshot()
+    if snapshot is None:
+        return page("usage_reading.html", **common(request), unread=reading.unread)
+    overview = summarize_usage(snapshot, since=span.since, until=span.until, folder=asked.project)
+    return page(
+        "usage.html",
+        **common(request),
+        asked=asked,
+        choices=usage_choices(asked, snapshot.folders),
+        overview=overview,
+        charts=draw_usage(overview, span) if overview.days else None,
+        projects=project_bars(overview.projects),
+        conversations=expensive_conversations(overview),
     )
 
 

@@ -98,6 +98,7 @@ def environment() -> Environment:
         "shown": _one_line,
         "told": _message_html,
         "short": short,
+        "dollars": dollars,
         "clock": _clock,
         "stamp": _date_and_time,
         "moment": _short_time,
@@ -125,6 +126,13 @@ def short(number: float) -> str:
         if number >= size:
             return f"{number / (size if sign != 'k' else 1e3):.1f} {sign}"
     return f"{number:,.0f}"
+
+
+def dollars(amount: float) -> str:
+    """Return an amount in US dollars: $1,234.50 or $0.0012, or a dash for 0."""
+    if not amount:
+        return "–"
+    return f"${amount:,.2f}" if amount >= 0.01 else f"${amount:.4f}"
 
 
 def _one_line(text: str) -> str:

@@ -209,8 +209,7 @@ def _print_blocks(blocks: Sequence[UsageBlock], *, as_json: bool, as_csv: bool) 
     else:
         total = UsageTotals()
         for block in blocks:
-            for name in UsageTotals.__struct_fields__:
-                setattr(total, name, getattr(total, name) + getattr(block.totals, name))
+            total.merge(block.totals)
         _print_table("BLOCK", [*names, "Total"], [*(block.totals for block in blocks), total])
         if blocks[-1].is_current:
             _print_projection(blocks[-1])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Literal, get_args
 
 import msgspec
@@ -20,7 +20,7 @@ from cortext.features.listing.row_filters import is_in_project
 from cortext.features.usage.prices import load_prices
 from cortext.features.usage.usage_blocks import UsageBlock, split_into_blocks
 from cortext.features.usage.usage_refresh import Progress, refresh_usage
-from cortext.features.usage.usage_totals import UsageTotals
+from cortext.features.usage.usage_totals import UsageTotals, rank_by_cost
 
 Grouping = Literal["day", "week", "month", "project", "model", "tool", "conversation"]
 GROUPINGS: tuple[Grouping, ...] = get_args(Grouping)
@@ -72,9 +72,9 @@ def gather_usage(
     sums = load_usage(root, since=since, until=until, progress=progress)
     rows: Mapping[tuple[str, str], ConversationRow] = {}
     if folder or by in ("project", "conversation"):
-        rows = _rows_by_session(root)
+        rows = rows_by_session(root)
     if folder:
-        sums = _in_project(sums, rows, folder)
+        sums = sums_in_project(sums, rows, folder)
     return _group(by, sums, _namer(by, rows), rows)
 
 
@@ -92,7 +92,7 @@ def gather_blocks(
     """
     sums = load_usage(root, since=since, until=until, progress=progress)
     if folder:
-        sums = _in_project(sums, _rows_by_session(root), folder)
+        sums = sums_in_project(sums, rows_by_session(root), folder)
     return split_into_blocks(sums, micros(clock.now()))
 
 
@@ -116,9 +116,10 @@ def spent_this_month(root: str) -> float:
     return sum(part.usd for part in load_usage(root, since=micros(start)))
 
 
-def _in_project(
+def sums_in_project(
     sums: Iterable[UsageSum], rows: Mapping[tuple[str, str], ConversationRow], folder: str
 ) -> list[UsageSum]:
+    """Return the usage of the sessions that took place in a project. `folder` is its path."""
     is_wanted = is_in_project(folder)
     return [part for part in sums if (row := rows.get(_key(part))) and is_wanted(row)]
 
@@ -146,7 +147,7 @@ def _group(
             unpriced.add(model)
     ordered = sorted(groups.values(), key=lambda group: group.name)
     if by not in TIMES:
-        ordered.sort(key=lambda group: (-group.totals.cost_usd, -group.totals.tokens))
+        ordered.sort(key=lambda group: rank_by_cost(group.totals))
     return UsageReport(by, ordered, total, sorted(unpriced))
 
 
@@ -169,14 +170,23 @@ def _namer(
 
 def _local_name(by: Grouping, time: int) -> str:
     """Return the local day, week or month of a time, such as 2026-01-31, 2026-W05 or 2026-01."""
-    day = (_EPOCH + timedelta(microseconds=time)).astimezone().date()
+    day = local_day(time)
     if by == "week":
         year, week, _ = day.isocalendar()
         return f"{year}-W{week:02}"
     return f"{day:%Y-%m}" if by == "month" else day.isoformat()
 
 
-def _rows_by_session(root: str) -> dict[tuple[str, str], ConversationRow]:
+def local_day(time: int) -> date:
+    """Return the local day of a time in microseconds since 1970."""
+    when = _EPOCH + timedelta(microseconds=time)
+    try:
+        return when.astimezone().date()
+    except OverflowError:
+        return when.date()  # the last day of the calendar, where the next day has begun
+
+
+def rows_by_session(root: str) -> dict[tuple[str, str], ConversationRow]:
     """Return the row of each tool session: its conversation, or the session itself."""
     with ConversationList(root, everywhere=True) as conversations:
         listed = conversations.list(EVERYTHING, patience=None).rows

@@ -42,3 +42,13 @@ class UsageTotals(msgspec.Struct):
         self.recorded_usd += part.recorded_usd
         self.computed_usd += part.usd - part.recorded_usd
         self.unpriced_answers += part.unpriced
+
+    def merge(self, other: UsageTotals) -> None:
+        """Add the numbers of other answers."""
+        for name in self.__struct_fields__:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
+
+def rank_by_cost(totals: UsageTotals) -> tuple[float, int]:
+    """Return a sort key that puts the most expensive usage first."""
+    return -totals.cost_usd, -totals.tokens
