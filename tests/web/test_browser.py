@@ -388,7 +388,7 @@ def test_pages_fit_phone_screen_width(browser: Browser, site: Site, width: int) 
     visit = Visit(context.new_page(), site)
     open_titled(visit, "Checkout fails", "/?status=active")
     address = visit.page.url.removeprefix(site.address)
-    for path in ("/", "/?q=gift", address, "/charts"):
+    for path in ("/", "/?q=gift", address, "/charts", "/usage?when=all"):
         visit.go(path)
         visit.page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
         assert visit.page.evaluate("document.documentElement.scrollWidth") <= width

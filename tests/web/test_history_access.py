@@ -13,7 +13,7 @@ from tests.web import stories
 from tests.web.page_requests import browsing
 
 LOCAL = "l" * 24
-OURS = ("/", "/?q=rounding", "/charts", "/?kind=debug")
+OURS = ("/", "/?q=rounding", "/charts", "/usage", "/?kind=debug")
 
 
 @pytest.fixture(autouse=True)
@@ -42,7 +42,7 @@ async def test_pages_hide_machine_history_by_default(arguments: dict[str, Any]) 
         for path in OURS:
             found = await client.get(path)
             assert "Checkout" not in found.text
-            if path == "/charts":
+            if path in ("/charts", "/usage"):
                 assert found.status_code == 404
             else:
                 assert (found.status_code, found.headers["location"]) == (303, "/kept")

@@ -57,7 +57,7 @@ def enter(site: Site) -> str:
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/charts", "/c/0123456789abcdef", "/?token=wrong", "/?token="]
+    "path", ["/", "/charts", "/usage", "/c/0123456789abcdef", "/?token=wrong", "/?token="]
 )
 def test_pages_without_cookie_show_only_refusal(site: Site, path: str) -> None:
     """Without the cookie every page is the same refusal, which tells nothing."""

@@ -79,7 +79,7 @@ def test_every_link_and_asset_resolves_below_mount_path(address: str) -> None:
         made = client.post(f"{address}/v1/conversations", headers=bearer)
         assert client.get(urljoin(address, made.headers["location"])).status_code == 200
         conversation = next(one for one in Addresses(entered).found if "/c/" in one)
-        pages = ["/", "/charts", "/kept", "/?q=rounding", "/?kind=debug"]
+        pages = ["/", "/charts", "/usage", "/kept", "/?q=rounding", "/?kind=debug"]
         seen: set[str] = set()
         for page in (*(f"{address}{path}" for path in pages), conversation):
             found = client.get(page)

@@ -31,7 +31,7 @@ def ask(service: Any, path: str, **headers: str) -> Any:
 
 def test_pages_without_token_ask_for_token(service: Any) -> None:
     """They are asked for a token, whatever they ask for."""
-    for path in ("/", "/charts", "/kept", "/kept/x", "/c/x"):
+    for path in ("/", "/charts", "/usage", "/kept", "/kept/x", "/c/x"):
         answer = ask(service, path)
         assert (answer.status_code, 'name="token"' in answer.text) == (401, True)
     assert ask(service, "/charts", Cookie=f"cortext_token={OTHER}").status_code == 401
@@ -133,7 +133,7 @@ def test_client_pages_show_only_own_conversations(service: Any) -> None:
                 foreign, never = [await client.get(f"/kept/{id}") for id in (ids[other], missing)]
                 assert (foreign.status_code, never.status_code) == (404, 404)
                 assert foreign.text.replace(ids[other], missing) == never.text
-                for path in ("/charts", "/c/0123456789abcdef"):
+                for path in ("/charts", "/usage", "/c/0123456789abcdef"):
                     if token == OTHER:
                         assert (await client.get(path)).status_code == 404
                 assert ('href="/charts"' in listed) == (token == LOCAL)

@@ -270,7 +270,9 @@ def _label(starts: Sequence[date], step: Step) -> list[AxisLabel]:
     return [
         AxisLabel(
             round(100 * (number + 0.5) / len(starts), 3),
-            f"{starts[number]:%b %Y}" if step == "month" else f"{starts[number]:%-d %b}",
+            f"{starts[number].day} {starts[number]:%b}"
+            if step == "day"
+            else f"{starts[number]:%b %Y}",
             "middle" if 0 < number < last or not last else "end" if number else "start",
         )
         for number in numbers
