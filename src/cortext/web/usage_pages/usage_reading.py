@@ -25,7 +25,7 @@ class UsageReading:
         self._lock = threading.Lock()
         self._reading: Future[UsageSnapshot] | None = None
         self._finished_at = 0.0
-        self.unread = 0
+        self.unread: int = 0
         """The number of sessions that are still to be read; 0 if it is not known yet."""
 
     def snapshot(self) -> UsageSnapshot | None:
