@@ -406,7 +406,7 @@ class ClaudeBridge:
 
     def has_bytes(self, source: TranscriptSource, is_in: Callable[[Iterable[bytes]], bool]) -> bool:
         """Return whether `is_in` is true for a file of the session or of one of its sub-agents."""
-        paths = chain((source.path,), _subagent_files(source))
+        paths = chain((source.path,), subagent_files(source))
         return any(is_in(jsonl_transcripts.read_blocks(path)) for path in paths)
 
     def follow(self, source: TranscriptSource, lately: NewLines) -> MessageDelta | None:

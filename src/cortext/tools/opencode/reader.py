@@ -155,7 +155,7 @@ class OpenCodeBridge:
 
     def has_bytes(self, source: TranscriptSource, is_in: Callable[[Iterable[bytes]], bool]) -> bool:
         """Return whether `is_in` is true for the rows of the session and of its sub-agents."""
-        return _read(source, lambda store: is_in(_stored_bytes(store, source.id, _DEEPEST)))
+        return read_store(source, lambda store: is_in(_stored_bytes(store, source.id, DEEPEST)))
 
     def latest(self, source: TranscriptSource) -> FilePosition | None:
         """Return the position of a session's last change, as `FollowsRows.latest` defines."""
