@@ -51,7 +51,7 @@ _SIGN_BONUS = 0.5
 """The part by which the score is raised if a text has the signs of the query, such as `#255`."""
 _SIGN_SECONDS = 1.0
 """The seconds after which the search for the signs of a query stops."""
-_MOST_OTHERS = 3
+_MOST_OTHERS = 4
 """The number of other conversations if a search of the transcripts found the whole query.
 
 Their snippets take longer than the search.
@@ -133,8 +133,8 @@ def find_ranked(
 def _add_scanned(found: RankedResults) -> RankedResults:
     """Return the results with the conversations that a search of the transcripts found.
 
-    Conversations with the whole query come first, then others with all its words. Conversations
-    with parts of it come last, unless the parts are at least half of the query. If words were
+    Conversations with the whole query come first, then the best others. Conversations with parts
+    of the query come last, unless the parts are at least half of the query. If words were
     corrected, they are left out.
     """
     scanned = found.scanned
@@ -152,10 +152,10 @@ def _add_scanned(found: RankedResults) -> RankedResults:
         )
     rest = [*by_identity.values()]
     if scanned.is_whole:
-        complete = [each for each in rest if len(each.words) == len(every)]
+        rest.sort(key=lambda each: len(each.words) < len(every))
         return replace(
             found,
-            conversations=added + complete[:_MOST_OTHERS],
+            conversations=added + rest[:_MOST_OTHERS],
             missing=(),
             complete=found.complete | scanned.hits.keys(),
         )
