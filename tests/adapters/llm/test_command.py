@@ -46,7 +46,7 @@ def test_plugin_stores_logged_conversation_for_list_search_and_resume() -> None:
     assert (row["id"], row["title"]) == (session.id, "where is my parcel")
     assert session.id in ok("cortext", "search", "parcel")
     assert "echo: and now" in ok("cortext", "show", "parcel")
-    assert "echo: and now" in ok("cortext", "resume", session.id, "--tool", "claude")
+    assert "echo: and now" in ok("cortext", "resume", session.id, "--context")
 
 
 def test_plugin_stores_tool_results_chats_and_async_prompts() -> None:
