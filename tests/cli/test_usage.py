@@ -84,3 +84,13 @@ def test_title_of_a_conversation_cannot_change_the_terminal(home: Path) -> None:
     path = claude_file(home, SESSION_A, claude_answer("m1", output=1))
     path.write_text(path.read_text().replace("Hello", "Clear \\u001b[2J the screen"))
     assert "\x1b" not in run("--by", "conversation").stdout
+
+
+def test_blocks_name_models_without_price(home: Path) -> None:
+    claude_file(home, SESSION_A, claude_answer("m1", model="unknown-model-9", output=10))
+    assert "no price is known for unknown-model-9" in run("--blocks").stderr
+
+
+def test_filter_that_hides_all_usage_is_named(home: Path) -> None:
+    claude_file(home, SESSION_A, claude_answer("m1", output=10))
+    assert "hint: try again without --since" in run("--since", "1h").stderr

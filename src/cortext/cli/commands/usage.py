@@ -35,6 +35,8 @@ from cortext.features.usage.usage_totals import UsageTotals
 _KINDS = ("input", "output", "cache_read", "cache_write", "cache_write_1h", "reasoning")
 _MAX_NAME = 44
 _BAR = 20
+_LONG_ID, _SHORT_ID = 36, 13
+"""The length of a tool's session id, and of its beginning that a terminal shows."""
 _WARN_FROM = 0.8
 """The part of the budget from which on a warning appears."""
 
@@ -75,13 +77,6 @@ def command(
     """
     root = paths.workspace_root()
     progress = ProgressBar("reading transcripts")
-    if blocks:
-        found = gather_blocks(
-            root, since=since, until=until, folder=folder or "", progress=progress.progress
-        )
-        progress.clear()
-        _print_blocks(found, as_json=as_json, as_csv=as_csv)
-        return
     report = gather_usage(
         root,
         cast("Grouping", by),
@@ -91,16 +86,28 @@ def command(
         progress=progress.progress,
     )
     progress.clear()
-    if as_json:
+    if blocks:
+        found = gather_blocks(root, since=since, until=until, folder=folder or "")
+        _print_blocks(found, as_json=as_json, as_csv=as_csv)
+    elif as_json:
         print_json(_as_json(report))
     elif as_csv:
         _print_csv(by, [(group.name, group.totals) for group in report.groups])
-    elif not report.groups:
-        click.echo("No usage was found.", err=True)
-        click.echo("hint: `cortext doctor` shows where cortext looks for sessions", err=True)
-    else:
+    elif report.groups:
         _print_report(report)
+    if not report.groups:
+        filters = {"--since": since, "--until": until, "--in": folder}
+        _explain_nothing([option for option, value in filters.items() if value is not None])
     _warn(report, root)
+
+
+def _explain_nothing(options: Sequence[str]) -> None:
+    """Say that there is no usage, with a hint. `options` are the filters that the user gave."""
+    click.echo("No usage was found.", err=True)
+    hint = "`cortext doctor` shows where cortext looks for sessions"
+    if options:
+        hint = f"try again without {' and '.join(options)}"
+    click.echo(f"hint: {hint}", err=True)
 
 
 def _as_json(report: UsageReport) -> dict[str, Any]:
@@ -141,7 +148,8 @@ def _print_csv(by: str, rows: Iterable[tuple[str, UsageTotals]]) -> None:
 
 def _print_report(report: UsageReport) -> None:
     names = [
-        f"{group.name}  {group.title}" if group.title else group.name for group in report.groups
+        f"{_short_id(group.name)}  {group.title}" if group.title else group.name
+        for group in report.groups
     ]
     totals = [group.totals for group in report.groups]
     _print_table(report.by.upper(), [*names, "Total"], [*totals, report.total])
@@ -151,6 +159,11 @@ def _print_report(report: UsageReport) -> None:
     if report.total.recorded_usd:
         recorded = f"${report.total.recorded_usd:,.2f}"
         click.echo(f"{recorded} of the cost was recorded by tools; the rest is computed.", err=True)
+
+
+def _short_id(id: str) -> str:
+    """Return the beginning of a long id in a terminal, so that there is room for the title."""
+    return id[:_SHORT_ID] if len(id) == _LONG_ID and sys.stdout.isatty() else id
 
 
 def _print_table(title: str, names: Sequence[str], totals: Sequence[UsageTotals]) -> None:
@@ -204,9 +217,7 @@ def _print_blocks(blocks: Sequence[UsageBlock], *, as_json: bool, as_csv: bool) 
         )
     elif as_csv:
         _print_csv("block", zip(names, (block.totals for block in blocks), strict=True))
-    elif not blocks:
-        click.echo("No usage was found.", err=True)
-    else:
+    elif blocks:
         total = UsageTotals()
         for block in blocks:
             total.merge(block.totals)
@@ -236,8 +247,10 @@ def _warn(report: UsageReport, root: str) -> None:
         click.echo(f"warning: no price is known for {clean(model, lines=False)}", err=True)
     if report.unpriced_models:
         answers = counted(report.total.unpriced_answers, "answer")
-        hint = f"hint: {answers} cost more than is shown; `cortext config stats.prices` sets prices"
-        click.echo(hint, err=True)
+        click.echo(f"hint: the cost of {answers} is not included", err=True)
+        click.echo(
+            "hint: `cortext config stats.prices FILE` uses the prices in your file", err=True
+        )
     budget = int(Config.load(root)["usage.budget"])
     if not budget:
         return
