@@ -29,6 +29,8 @@ CREATE INDEX usage_answers_of ON usage_answers (file);
 CREATE TABLE usage_facts (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID
 """
 _PRICES = "prices"
+EPOCH = "epoch"
+"""The name of a fact: a random text that identifies this catalog."""
 QUARTER = 900_000_000
 """A quarter of an hour in microseconds. Every time zone differs from UTC by whole quarters."""
 _INSERT = """
@@ -38,25 +40,32 @@ INSERT INTO usage_answers VALUES (?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT (key, fil
   cache_write = max(cache_write, excluded.cache_write),
   cache_write_1h = max(cache_write_1h, excluded.cache_write_1h),
   reasoning = max(reasoning, excluded.reasoning),
-  cost = CASE is_recorded WHEN excluded.is_recorded THEN max(cost, excluded.cost)
+  cost = CASE is_recorded WHEN excluded.is_recorded
+    THEN coalesce(max(cost, excluded.cost), cost, excluded.cost)
     WHEN 1 THEN cost ELSE excluded.cost END,
   is_recorded = max(is_recorded, excluded.is_recorded)
 """
 _KINDS = "input", "output", "cache_read", "cache_write", "cache_write_1h", "reasoning"
-_SUMS = ", ".join(f"sum({kind})" for kind in _KINDS)
+# Unlike sum(), total() never overflows.
+_SUMS = ", ".join(f"CAST(total({kind}) AS INTEGER)" for kind in _KINDS)
 _ONCE = f"""
-SELECT min(file) AS file, min(time) AS time, max(model) AS model,
+SELECT min(f.session) AS session, coalesce(min(nullif(time, 0)), 0) AS time, max(model) AS model,
   {", ".join(f"max({kind}) AS {kind}" for kind in _KINDS)},
-  max(cost) AS cost, max(is_recorded) AS is_recorded
-FROM usage_answers GROUP BY key"""  # noqa: S608  our names
+  coalesce(max(CASE WHEN is_recorded THEN cost END), max(cost)) AS cost,
+  max(is_recorded) AS is_recorded
+FROM usage_answers a JOIN usage_files f ON f.id = a.file GROUP BY key"""  # noqa: S608  our names
 _TOTALS = f"""
 SELECT s.tool, s.session, a.model, a.time / {QUARTER}, count(*), {_SUMS}, total(a.cost),
   total(CASE WHEN a.is_recorded THEN a.cost END), sum(a.cost IS NULL)
-FROM ({_ONCE}) a JOIN usage_files f ON f.id = a.file JOIN usage_sessions s ON s.id = f.session
+FROM ({_ONCE}) a JOIN usage_sessions s ON s.id = a.session
 WHERE a.time >= ? AND a.time < ? GROUP BY 1, 2, 3, 4"""  # noqa: S608  our names
 
 CostOf = Callable[[str, TokenUsage, int], float | None]
 """A function that computes the cost of an answer from its model, its tokens and its time."""
+
+
+class CatalogReplacedError(Exception):
+    """The catalog was replaced while usage was read, so everything must be read again."""
 
 
 class KnownSession(msgspec.Struct, frozen=True):
@@ -104,8 +113,13 @@ def store_session(
     fingerprint: str,
     files: Sequence[UsageFile],
     cost_of: CostOf,
+    epoch: str,
 ) -> None:
-    """Store the usage of a session. Files that are not in `files` are removed from it."""
+    """Store the usage of a session. Files that are not in `files` are removed from it.
+
+    Raises CatalogReplacedError if the catalog is not the one that has the fact `epoch`.
+    """
+    check_epoch(db, epoch)
     db.execute("INSERT OR IGNORE INTO usage_sessions VALUES (NULL, ?, ?, '')", (tool, session))
     query = "SELECT id FROM usage_sessions WHERE tool = ? AND session = ?"
     (id,) = db.execute(query, (tool, session)).fetchone()
@@ -117,6 +131,21 @@ def store_session(
             _drop_file(db, file_id)
     for file in files:
         _store_file(db, tool, id, file, cost_of)
+
+
+def start_epoch(db: sqlite3.Connection, new: str) -> None:
+    """Store `new` as the epoch of the catalog, unless it has one.
+
+    The epoch is a random text. A catalog that was made again has another epoch or none.
+    """
+    if not load_fact(db, EPOCH):
+        store_fact(db, EPOCH, new)
+
+
+def check_epoch(db: sqlite3.Connection, epoch: str) -> None:
+    """Raise CatalogReplacedError if the catalog has another epoch."""
+    if load_fact(db, EPOCH) != epoch:
+        raise CatalogReplacedError
 
 
 def drop_sessions(db: sqlite3.Connection, sessions: Iterable[tuple[str, str]]) -> None:

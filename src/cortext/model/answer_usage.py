@@ -42,10 +42,12 @@ class UsageFile(msgspec.Struct, frozen=True):
     """The usage records that were read from one file of a session.
 
     `state` is a text that says how much of the file was read. With `keep`, the file was read from
-    its last state on, so earlier records stay valid. Otherwise `records` replace them.
+    its last state on, so earlier records stay valid. Otherwise `records` replace them. `is_failed`
+    says that the file could not be read now, so it must be read again next time.
     """
 
     path: str
     state: str
     records: list[UsageRecord]
     keep: bool = False
+    is_failed: bool = False

@@ -10,8 +10,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 
 from cortext.errors import SessionStorageError, reason_of
 from cortext.formats.record_lines import Damage
@@ -21,6 +23,11 @@ from cortext.tools.new_messages import FilePosition, read_span, whole_lines_sinc
 from cortext.tools.transcript_folders import warn
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+TokenNumber = Annotated[int, Meta(ge=0, le=2**40)]
+"""The type of a number of tokens. The limit keeps sums small enough to be stored."""
+RecordedCost = Annotated[float, Meta(ge=0, le=1e9)]
+"""The type of a cost in US dollars that a tool recorded."""
 
 LineReader = Callable[[Iterable[bytes], bytes], tuple[Sequence[UsageRecord], bytes]]
 """A function that reads lines. It gets blocks of bytes and the carried value of the lines before
@@ -42,7 +49,7 @@ def read_usage_files(
     """Yield the usage records in the new lines of each file.
 
     `known` has the state of each file when it was last read. `open_blocks` returns the contents of
-    a compressed file. A file that cannot be read is logged and left out.
+    a compressed file. A file that cannot be read is logged, and its earlier records stay.
     """
     for path in paths:
         try:
@@ -54,7 +61,8 @@ def read_usage_files(
             continue  # the tool deleted it meanwhile
         except (OSError, SessionStorageError) as error:
             reason = reason_of(error) if isinstance(error, OSError) else str(error)
-            warn("the usage in %s is not counted: %s", path, reason)
+            warn("the new usage in %s is not counted: %s", path, reason)
+            yield UsageFile(path, known.get(path, ""), [], keep=True, is_failed=True)
 
 
 def micros_of(timestamp: str | float | None) -> int:

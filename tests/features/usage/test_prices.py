@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cortext.errors import CortextError
-from cortext.features.usage.model_names import is_pattern
+from cortext.features.usage.model_names import is_pattern, spellings_of
 from cortext.features.usage.price_table import load_table, read_table_file
 from cortext.features.usage.prices import Prices, list_prices, load_prices
 from cortext.model.answer_usage import TokenUsage
@@ -350,3 +350,7 @@ def test_built_in_prices_are_those_of_pinned_genai_prices() -> None:
     pytest.importorskip("genai_prices", reason="`make setup` installs genai-prices")
     script = ROOT / "scripts/prices.py"
     subprocess.run([sys.executable, str(script), "--check"], check=True)
+
+
+def test_hostile_model_name_is_looked_up_in_linear_time() -> None:
+    assert len(spellings_of("xai." * 24 + "a" + "@" * 24)) < 1000

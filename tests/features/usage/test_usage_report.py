@@ -8,8 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from cortext.features.usage.usage_report import UsageReport, gather_usage
+from cortext.catalog.catalog import Catalog
+from cortext.catalog.usage_table import KnownSession
+from cortext.features.usage.usage_report import UsageReport, gather_blocks, gather_usage
 from cortext.features.usage.usage_totals import UsageTotals
+from cortext.tools import usage_lines
 from tests.features.usage.usage_transcripts import (
     CODEX_FORK,
     CODEX_ID,
@@ -260,3 +263,100 @@ def test_answers_stay_counted_when_tool_deletes_an_archived_transcript(home: Pat
     sync()
     shutil.rmtree(path.parent)
     assert report(home).total.output == 10
+
+
+def test_huge_numbers_are_ignored_and_keep_the_catalog(home: Path) -> None:
+    lines = [claude_answer(f"m{n}", input=2**53, output=1) for n in range(1100)]
+    claude_file(home, SESSION_A, *lines, claude_answer("good", output=5))
+    assert report(home).total.output >= 5
+    assert report(home).total.output >= 5
+
+
+def test_negative_numbers_count_as_nothing(home: Path) -> None:
+    claude_file(home, SESSION_A, claude_answer("m1", output=-5, costUSD=-50.0))
+    data = opencode_answer(1_773_144_000_000, -3.0, input=-10, output=20)
+    opencode_database(home, [("ses_1", "msg_1", data)])
+    found = report(home).total
+    assert (found.input, found.output) == (0, 20)
+    assert found.cost_usd >= 0
+
+
+def test_catalog_that_is_replaced_while_reading_loses_no_answer(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for session in (SESSION_A, SESSION_B):
+        claude_file(home, session, *[claude_answer(f"{session}{n}", output=1) for n in range(10)])
+    assert report(home).total.output == 20
+    path = claude_file(
+        home, SESSION_A, *[claude_answer(f"{SESSION_A}{n}", output=1) for n in range(11)]
+    )
+    assert path.is_file()
+    real = Catalog.known_usage
+
+    def known_then_replaced(self: Catalog) -> dict[tuple[str, str], KnownSession]:
+        found = real(self)
+        monkeypatch.setattr(Catalog, "known_usage", real)
+        self._database.discard()
+        return found
+
+    monkeypatch.setattr(Catalog, "known_usage", known_then_replaced)
+    assert report(home).total.output == 21
+    assert report(home).total.output == 21
+
+
+def test_file_that_cannot_be_read_now_keeps_its_answers(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = claude_file(home, SESSION_A, claude_answer("m1", output=10))
+    assert report(home).total.output == 10
+    write_lines(path, claude_answer("m2", output=5), mode="a")
+
+    def fail(*_: object) -> object:
+        raise OSError(24, "Too many open files")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(usage_lines, "whole_lines_since", fail)
+        assert report(home).total.output == 10
+    assert report(home).total.output == 15
+
+
+def test_answers_that_a_subagent_adds_later_are_counted(home: Path) -> None:
+    path = claude_file(home, SESSION_A, claude_answer("m1", output=10))
+    agent = path.parent / f"{SESSION_A}/subagents/agent-1.jsonl"
+    write_lines(agent, claude_answer("m2", output=5))
+    assert report(home).total.output == 15
+    write_lines(agent, claude_answer("m3", output=1), mode="a")
+    assert report(home).total.output == 16
+
+
+def test_repeated_answers_stay_with_their_session_when_it_is_rewritten(home: Path) -> None:
+    line = claude_answer("m1", output=10)
+    os.utime(claude_file(home, SESSION_A, line), (1, 1))
+    claude_file(home, SESSION_B, line, claude_answer("m2", output=1))
+    assert report(home).total.output == 11
+    claude_file(home, SESSION_A, claude_answer("m0", output=2), line)
+    by_session = {group.name: group.totals.output for group in report(home, "conversation").groups}
+    assert by_session == {SESSION_A: 12, SESSION_B: 1}
+
+
+def test_block_borders_do_not_depend_on_since(home: Path) -> None:
+    times = ("2026-03-10T09:20:00Z", "2026-03-10T13:50:00Z", "2026-03-10T14:10:00Z")
+    claude_file(home, SESSION_A, *[claude_answer(at, at=at, output=1) for at in times])
+    every = gather_blocks(str(home))
+    since = every[1].start + 1
+    assert [block.start for block in gather_blocks(str(home), since=since)] == [every[1].start]
+    assert [block.totals.output for block in every] == [2, 1]
+
+
+@pytest.mark.parametrize("at", ["9999-12-31T23:30:00Z", "no time", "1969-12-31T00:00:00Z"])
+def test_answer_with_impossible_time_breaks_nothing(home: Path, at: str, time_zone: None) -> None:
+    claude_file(home, SESSION_A, claude_answer("m1", at=at, output=10))
+    assert report(home).total.output == 10
+    gather_blocks(str(home))
+
+
+def test_sessions_of_two_tools_with_one_id_are_two_conversations(home: Path) -> None:
+    claude_file(home, "11112222-3333-4444-5555-666677778888", claude_answer("m1", output=10))
+    gemini_file(home, gemini_answer("g1", input=1, output=4))
+    found = report(home, "conversation").groups
+    assert sorted(group.totals.output for group in found) == [4, 10]

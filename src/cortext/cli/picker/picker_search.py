@@ -18,11 +18,14 @@ from cortext.cli.picker.picker_items import PickedText, PickerItems
 from cortext.features.search.no_results import explain_no_results
 from cortext.features.search.ranked_search import RankedResults, useful_texts
 from cortext.features.search.search_results import Finder, SearchRequest
+from cortext.features.search.tool_output_scan import NO_SCAN, ScanLimits
 from cortext.model.safe_text import clean
 
 TITLED = "other titles, tags and ids"
 _NEAR = "no exact match; closest results"
 _MAX_RESULTS = 60
+_SCAN_SECONDS = 2.0
+"""The seconds that a search of the transcripts may take while the user types."""
 """The most conversations in the result of a search."""
 _PROGRESS_STEP = 20
 """The progress is shown again after this many conversations."""
@@ -145,7 +148,7 @@ class TextFinder:
         finder, everywhere = self._refreshed_finders(asked.shelf)
         if not asked.text:
             return FinderResult()
-        results = finder.rank(SearchRequest(asked.text))
+        results = finder.rank(SearchRequest(asked.text, scan=ScanLimits(_SCAN_SECONDS)))
         if results.conversations:
             return _make_result(results, asked, everywhere)
         return FinderResult() if asked.is_titled else _explain(asked, everywhere)
@@ -180,7 +183,7 @@ def _make_result(results: RankedResults, asked: PickerQuery, everywhere: Finder)
     near = not results.complete
     notes = [_NEAR, *_describe_difference(results)] if near else []
     if near and not asked.shelf.is_everywhere:
-        count = len(everywhere.rank(SearchRequest(asked.text)).complete)
+        count = len(everywhere.rank(SearchRequest(asked.text, scan=NO_SCAN)).complete)
         notes += [f"all words in other projects: {count}; press Tab"] * bool(count)
     if inexact := sum(each.identity in results.inexact for each in shown):
         notes.append(f"{inexact} only without the punctuation")
@@ -214,7 +217,7 @@ def _count_matches(finder: Finder, text: str) -> int:
     """Return how many conversations match a text, in their titles or in their messages."""
     rows = [*finder.among(SearchRequest(text)).values()]
     titled = PickerItems(rows, finder.conversations).titled(text)
-    found = finder.rank(SearchRequest(text)).conversations
+    found = finder.rank(SearchRequest(text, scan=NO_SCAN)).conversations
     return len({*(row.identity for row in titled), *(each.identity for each in found)})
 
 

@@ -129,5 +129,8 @@ def _without_secrets(message: SessionMessage) -> SessionMessage:
 
 def _to_fact(row: ConversationRow, kind: str, when: datetime, text: str) -> _DatedFact:
     id = row.key[:_SHORT_ID] if row.tool and not row.is_standalone else row.key
-    day = when.astimezone().strftime("%Y-%m-%d")
+    try:
+        day = when.astimezone().strftime("%Y-%m-%d")
+    except OverflowError:
+        day = when.strftime("%Y-%m-%d")  # the last day of the calendar
     return _DatedFact(when, RecallFact(kind, day, id, shown(text)))

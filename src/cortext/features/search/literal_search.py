@@ -65,7 +65,7 @@ def find_literal(
     """
     present = {n for each in ranked for n in each.words}
     missing = [word.replace(" ", "") for n, word in enumerate(words) if n not in present]
-    literal = LiteralText(query.text, () if query.has_operators else missing)
+    literal = LiteralText(query.text, () if query.has_operators or query.required else missing)
     if not (words and literal.is_searchable) or not _needs_scan(
         texts, query, literal, words, ranked
     ):

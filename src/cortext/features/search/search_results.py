@@ -124,7 +124,7 @@ class Finder(Search):
         query, rows = parse(question.text), self.among(question)
         if not query or not rows:
             return RankedResults()
-        return find_ranked(self._index, query, rows, question.narrow)
+        return find_ranked(self._index, query, rows, question.narrow, question.scan)
 
     def ranked_rows(self, text: str) -> list[ConversationRow]:
         """Return the conversations that a query finds, the most relevant first."""

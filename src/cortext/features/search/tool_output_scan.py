@@ -58,6 +58,9 @@ class ScanLimits(msgspec.Struct, frozen=True):
     progress: Progress | None = None
 
 
+NO_SCAN = ScanLimits(0)
+
+
 class TranscriptScan(msgspec.Struct, frozen=True):
     """The conversations that a scan found, each with its hits, the newest conversation first.
 
@@ -109,7 +112,7 @@ class _Scan:
         for done, row in enumerate(rows):
             if time.monotonic() > self._end:
                 return len(rows) - done
-            if len(self._whole) >= _MOST_CONVERSATIONS:
+            if max(len(self._whole), len(self._parts)) >= _MOST_CONVERSATIONS:
                 return 0
             if row.identity not in self._checked:
                 self._search(row, finder)

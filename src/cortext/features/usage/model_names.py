@@ -44,11 +44,9 @@ def spellings_of(model: str) -> list[str]:
     parts = whole.split("/")
     names = [whole] if parts[0] in _LOCAL else [whole, "/".join(parts[-2:]), parts[-1]]
     for name in names:  # the loop also visits the names that it appends
-        if bedrock := _BEDROCK.fullmatch(name):
-            names.append(bedrock["model"])
-        shorter = _SUFFIX.sub("", name)
-        if shorter != name:
-            names.append(shorter)
+        bedrock = _BEDROCK.fullmatch(name)
+        shorter = (bedrock["model"] if bedrock else "", _SUFFIX.sub("", name))
+        names += [each for each in dict.fromkeys(shorter) if each and each not in names]
     return [*dict.fromkeys(name for name in names if name)]
 
 

@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from hashlib import blake2b
 
+from msgspec.structs import replace
+
 from cortext.catalog.catalog import Catalog
-from cortext.catalog.row_table import FRESH_NS
-from cortext.catalog.tool_sessions import scan_tool_folders
 from cortext.catalog.usage_table import (
+    EPOCH,
+    CatalogReplacedError,
     CostOf,
     KnownSession,
     drop_sessions,
-    store_fact,
+    start_epoch,
     store_session,
     use_prices,
 )
+from cortext.features.capture.transcripts import beside
 from cortext.features.usage.prices import Prices
 from cortext.tools import transcript_folders
 from cortext.tools.reader_protocol import TranscriptSource
 from cortext.tools.registry import find_tool, open_bridge, tools
 
-_FOLDERS = "folders"
+_ATTEMPTS = 3
 _NEW: KnownSession = KnownSession("", {})
 Progress = Callable[[int, int], None]
 """A callback that gets the number of sessions read so far and the total number."""
@@ -32,22 +34,19 @@ Progress = Callable[[int, int], None]
 
 def refresh_usage(catalog: Catalog, prices: Prices, progress: Progress | None = None) -> None:
     """Read the usage of new and changed sessions into the catalog."""
-    began = time.time_ns()
-    states = scan_tool_folders()
-    scanned = blake2b(b"".join(state.print for state in states.values())).hexdigest()
-    is_settled = all(state.latest < began - FRESH_NS for state in states.values())
-    if catalog.usage_fact(_FOLDERS) != scanned:
-        _read_changed(catalog, prices.cost, progress)
-        # A file that was just written can change again within the same clock tick.
-        catalog.change_usage(
-            lambda db: store_fact(db, _FOLDERS, scanned if is_settled else "unsettled")
-        )
-    catalog.change_usage(lambda db: use_prices(db, prices.version, prices.cost))
+    for _ in range(_ATTEMPTS):
+        try:
+            catalog.change_usage(lambda db: start_epoch(db, os.urandom(8).hex()))
+            catalog.change_usage(lambda db: use_prices(db, prices.version, prices.cost))
+            _read_changed(catalog, prices.cost, progress)
+            break
+        except CatalogReplacedError:
+            continue  # another process has made the catalog again
 
 
 def _read_changed(catalog: Catalog, cost_of: CostOf, progress: Progress | None) -> None:
-    known = catalog.known_usage()
-    sources = {(source.tool, source.id): source for source in _sources()}
+    epoch, known = catalog.usage_fact(EPOCH), catalog.known_usage()
+    sources = {(source.tool, source.id): _fingerprinted(source) for source in _sources()}
     changed = [
         (key, source)
         for key, source in sources.items()
@@ -58,14 +57,16 @@ def _read_changed(catalog: Catalog, cost_of: CostOf, progress: Progress | None) 
     changed.sort(key=lambda item: _changed_at(item[1]))
     for number, ((tool, session), source) in enumerate(changed, 1):
         files = list(find_tool(tool).load("usage")(source, known.get((tool, session), _NEW).states))
+        is_complete = not any(file.is_failed for file in files)
         catalog.change_usage(
             partial(
                 store_session,
                 tool=tool,
                 session=session,
-                fingerprint=source.print,
+                fingerprint=source.print if is_complete else "",
                 files=files,
                 cost_of=cost_of,
+                epoch=epoch,
             )
         )
         if progress is not None:
@@ -75,13 +76,22 @@ def _read_changed(catalog: Catalog, cost_of: CostOf, progress: Progress | None) 
         catalog.change_usage(lambda db: drop_sessions(db, gone))
 
 
+def _fingerprinted(source: TranscriptSource) -> TranscriptSource:
+    """Return a source whose fingerprint also changes with the files of sub-agents."""
+    home = transcript_folders.home_of(source.tool, source.path)
+    side = beside(open_bridge(source.tool, home), source)
+    text = f"{source.print} {side or ''}".encode("utf-8", "surrogateescape")
+    return replace(source, print=blake2b(text, digest_size=16).hexdigest())
+
+
 def _sources() -> Iterator[TranscriptSource]:
     """Yield the transcripts of all tools. The archive has those that a tool has deleted."""
     for tool in tools():
         if tool.usage is None:
             continue
         for home in (transcript_folders.archive_home(tool.name), None):
-            yield from open_bridge(tool.name, home).sources()
+            # Lists leave out ids that are not valid Unicode, too.
+            yield from (s for s in open_bridge(tool.name, home).sources() if _is_text(s.id))
 
 
 def _changed_at(source: TranscriptSource) -> float:
@@ -89,3 +99,10 @@ def _changed_at(source: TranscriptSource) -> float:
         return os.stat(source.path).st_mtime
     except OSError:
         return 0.0  # reading it reports the error
+
+
+def _is_text(id: str) -> bool:
+    try:
+        return bool(id.encode())
+    except UnicodeEncodeError:
+        return False

@@ -88,12 +88,17 @@ def gather_blocks(
 ) -> list[UsageBlock]:
     """Return the usage of all tools in blocks of five hours, the oldest first.
 
-    The arguments are those of `gather_usage`.
+    The arguments are those of `gather_usage`. A block is included completely if a part of it is in
+    the given time.
     """
-    sums = load_usage(root, since=since, until=until, progress=progress)
+    sums = load_usage(root, progress=progress)
     if folder:
         sums = sums_in_project(sums, rows_by_session(root), folder)
-    return split_into_blocks(sums, micros(clock.now()))
+    return [
+        block
+        for block in split_into_blocks(sums, micros(clock.now()))
+        if (since is None or block.end > since) and (until is None or block.start < until)
+    ]
 
 
 def load_usage(
@@ -107,7 +112,9 @@ def load_usage(
     prices = load_prices(str(Config.load(root)["stats.prices"]))
     with Catalog.at_home() as catalog:
         refresh_usage(catalog, prices, progress)
-        return catalog.usage_sums(since or 0, _END_OF_TIME if until is None else until)
+        return catalog.usage_sums(
+            -_END_OF_TIME if since is None else since, _END_OF_TIME if until is None else until
+        )
 
 
 def spent_this_month(root: str) -> float:
@@ -131,14 +138,16 @@ def _group(
     rows: Mapping[tuple[str, str], ConversationRow],
 ) -> UsageReport:
     total = UsageTotals()
-    groups: dict[str, UsageGroup] = {}
+    groups: dict[tuple[str, ...], UsageGroup] = {}
     unpriced: set[str] = set()
     for part in sums:
         name, model = name_of(part), part.model or UNKNOWN
-        group = groups.get(name)
+        row = rows.get(_key(part)) if by == "conversation" else None
+        # Two tools may give their sessions the same id.
+        key = (name,) if by != "conversation" else row.identity if row else _key(part)
+        group = groups.get(key)
         if group is None:
-            row = rows.get(_key(part)) if by == "conversation" else None
-            group = groups[name] = UsageGroup(name, UsageTotals(), [], row.title if row else "")
+            group = groups[key] = UsageGroup(name, UsageTotals(), [], row.title if row else "")
         group.totals.add(part)
         total.add(part)
         if model not in group.models:
@@ -170,6 +179,8 @@ def _namer(
 
 def _local_name(by: Grouping, time: int) -> str:
     """Return the local day, week or month of a time, such as 2026-01-31, 2026-W05 or 2026-01."""
+    if not time:
+        return UNKNOWN  # the transcript has no valid time for the answer
     day = local_day(time)
     if by == "week":
         year, week, _ = day.isocalendar()

@@ -7,30 +7,27 @@ line. Later lines may have larger numbers, because the answer was still being st
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Annotated
 
-from msgspec import Meta, Struct, field
+from msgspec import Struct, field
 
 from cortext.model.answer_usage import TokenUsage, UsageFile, UsageRecord
 from cortext.tools.claude.reader import subagent_files
 from cortext.tools.claude.records import SYNTHETIC
-from cortext.tools.jsonl_transcripts import Cost, JsonLines
+from cortext.tools.jsonl_transcripts import JsonLines
 from cortext.tools.reader_protocol import TranscriptSource
-from cortext.tools.usage_lines import micros_of, read_usage_files
-
-_Count = Annotated[int, Meta(ge=0, le=2**53)]
+from cortext.tools.usage_lines import RecordedCost, TokenNumber, micros_of, read_usage_files
 
 
 class _CacheWrites(Struct, gc=False):
-    ephemeral_5m_input_tokens: _Count | None = None
-    ephemeral_1h_input_tokens: _Count | None = None
+    ephemeral_5m_input_tokens: TokenNumber | None = None
+    ephemeral_1h_input_tokens: TokenNumber | None = None
 
 
 class _ReportedUsage(Struct, gc=False):
-    input_tokens: _Count | None = None
-    output_tokens: _Count | None = None
-    cache_read_input_tokens: _Count | None = None
-    cache_creation_input_tokens: _Count | None = None
+    input_tokens: TokenNumber | None = None
+    output_tokens: TokenNumber | None = None
+    cache_read_input_tokens: TokenNumber | None = None
+    cache_creation_input_tokens: TokenNumber | None = None
     cache_creation: _CacheWrites | None = None
 
     @property
@@ -58,7 +55,7 @@ class _UsageLine(Struct, gc=False, rename="camel"):
     uuid: str | None = None
     timestamp: str | int | float | None = None
     request_id: str | None = None
-    cost: Cost | None = field(default=None, name="costUSD")
+    cost: RecordedCost | None = field(default=None, name="costUSD")
     message: _Reply | None = None
 
 
@@ -79,5 +76,7 @@ def _record(line: _UsageLine) -> UsageRecord | None:
     tokens = reply.usage.tokens
     if not tokens.total and not line.cost:
         return None  # for example in a copy that cortext wrote
-    key = f"{reply.id}:{line.request_id or ''}" if reply.id else line.uuid or ""
+    key = f"{reply.id}:{line.request_id or ''}" if reply.id else line.uuid
+    if not key:
+        return None  # without an id, copies of the answer could not be recognized
     return UsageRecord(key, micros_of(line.timestamp), reply.model or "", tokens, line.cost or None)

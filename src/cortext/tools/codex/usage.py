@@ -8,25 +8,22 @@ forked from; they count once, for the original session.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Annotated
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from cortext.model.answer_usage import TokenUsage, UsageFile, UsageRecord
 from cortext.tools.codex.reader import rollout_blocks
 from cortext.tools.jsonl_transcripts import JsonLines
 from cortext.tools.reader_protocol import TranscriptSource
-from cortext.tools.usage_lines import micros_of, read_usage_files
-
-_Count = Annotated[int, Meta(ge=0, le=2**53)]
+from cortext.tools.usage_lines import TokenNumber, micros_of, read_usage_files
 
 
 class _Totals(Struct, gc=False, frozen=True):
-    input_tokens: _Count = 0
-    cached_input_tokens: _Count = 0
-    output_tokens: _Count = 0
-    reasoning_output_tokens: _Count = 0
+    input_tokens: TokenNumber = 0
+    cached_input_tokens: TokenNumber = 0
+    output_tokens: TokenNumber = 0
+    reasoning_output_tokens: TokenNumber = 0
 
     def since(self, before: _Totals) -> _Totals | None:
         """Return what was added to the totals `before`; None if the totals began again."""

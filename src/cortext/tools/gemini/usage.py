@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Annotated
 
-import msgspec
-from msgspec import Meta, Struct, field
+from msgspec import Struct, field
 
+from cortext.model import json_codec, record_dicts
 from cortext.model.answer_usage import TokenUsage, UsageFile, UsageRecord
 from cortext.tools.gemini.reader import subagent_sources
-from cortext.tools.jsonl_transcripts import JsonLines, plain
+from cortext.tools.jsonl_transcripts import JsonLines, fit, plain
 from cortext.tools.reader_protocol import TranscriptSource
-from cortext.tools.usage_lines import micros_of, read_usage_files
-
-_Count = Annotated[int, Meta(ge=0, le=2**53)]
+from cortext.tools.usage_lines import TokenNumber, micros_of, read_usage_files
 
 
 class _ReportedTokens(Struct, gc=False):
-    input: _Count | None = None
-    output: _Count | None = None
-    cached: _Count | None = None
-    thoughts: _Count | None = None
-    tool: _Count | None = None
+    input: TokenNumber | None = None
+    output: TokenNumber | None = None
+    cached: TokenNumber | None = None
+    thoughts: TokenNumber | None = None
+    tool: TokenNumber | None = None
 
     @property
     def usage(self) -> TokenUsage:
@@ -62,8 +59,9 @@ def _read_lines(blocks: Iterable[bytes], carried: bytes) -> tuple[list[UsageReco
 def _read_document(blocks: Iterable[bytes], carried: bytes) -> tuple[list[UsageRecord], bytes]:
     """Read a transcript of an older release: one JSON document instead of lines."""
     try:
-        return _usage_of_all([msgspec.json.decode(b"".join(blocks), type=_Record)]), carried
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        document = record_dicts.as_dict(json_codec.decode(b"".join(blocks)))
+        return _usage_of_all([fit(document, _Record, [])]), carried
+    except (ValueError, RecursionError):
         return [], carried  # `cortext doctor` reports the damage
 
 

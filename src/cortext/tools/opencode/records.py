@@ -26,6 +26,7 @@ _Number = int | float | None
 _Amount = jsonl_transcripts.Count | jsonl_transcripts.Cost | None
 
 T = TypeVar("T", bound=Struct)
+_MOST_TOKENS = 2**40
 
 
 class _Times(Struct, gc=False):
@@ -158,7 +159,7 @@ class MessageInfo(Struct, gc=False):
     def recorded_cost(self) -> float:
         """The cost in US dollars that OpenCode computed; 0 if it knew no price."""
         old = self.metadata.assistant if self.metadata else None
-        return float(self.cost or (old.cost if old else None) or 0.0)
+        return max(float(self.cost or (old.cost if old else None) or 0.0), 0.0)
 
     @property
     def token_usage(self) -> TokenUsage:
@@ -166,14 +167,19 @@ class MessageInfo(Struct, gc=False):
         old = self.metadata.assistant if self.metadata else None
         tokens = self.tokens or (old.tokens if old else None) or _Tokens()
         cache = tokens.cache or _Cache()
-        reasoning = int(tokens.reasoning or 0)
+        reasoning = _count(tokens.reasoning)
         return TokenUsage(
-            input=int(tokens.input or 0),
-            output=int(tokens.output or 0) + reasoning,
-            cache_read=int(cache.read or 0),
-            cache_write=int(cache.write or 0),
+            input=_count(tokens.input),
+            output=_count(tokens.output) + reasoning,
+            cache_read=_count(cache.read),
+            cache_write=_count(cache.write),
             reasoning=reasoning,
         )
+
+
+def _count(amount: _Amount) -> int:
+    """Return a number of tokens; 0 for a missing or negative amount."""
+    return min(max(int(amount or 0), 0), _MOST_TOKENS)
 
 
 _CONTENT_TYPES = frozenset(("text", "file", "subtask", "tool", "tool-invocation", "compaction"))

@@ -24,7 +24,9 @@ def read_usage(source: TranscriptSource, known: Mapping[str, str]) -> Iterator[U
     except FileNotFoundError:
         return  # the session was deleted meanwhile
     except (OSError, SessionCorruptedError) as error:
-        warn("the usage of %s is not counted: %s", source.id, file_and_reason(error))
+        warn("the new usage of %s is not counted: %s", source.id, file_and_reason(error))
+        old = known.get(source.path, "")
+        yield UsageFile(source.path, old, [], keep=True, is_failed=True)
         return
     yield UsageFile(source.path, source.print, records)
 
