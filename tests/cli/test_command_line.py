@@ -128,11 +128,13 @@ def test_bad_input_prints_error_sentence_and_exit_code(
 
 
 def test_bad_store_is_a_usage_error(tmp_path: Path) -> None:
-    """Which stores there are is part of the answer; a database of ours in memory is none."""
-    for url in ("nonsense", "memory:", "log:", "http://x"):
+    """Which stores there are is part of the answer."""
+    for url in ("nonsense", "log:", "http://x"):
         done = cortext("list", "--store", url)
         assert done.returncode == 2
         assert "document:PATH, log:PATH, workspace:PATH" in done.stderr
+    done = cortext("list", "--store", "memory:")
+    assert (done.returncode, "exists only inside one program" in done.stderr) == (2, True)
 
 
 def test_show_prints_readable_part_of_damaged_session_and_exits_5(tmp_path: Path) -> None:

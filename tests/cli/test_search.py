@@ -259,8 +259,7 @@ def test_search_in_terminal_highlights_words_and_numbers_hits(place: Place) -> N
     assert "\x1b[1mzebra\x1b[0m number 4" in screen
     bare = STYLE.sub("", screen)
     assert all(len(line) <= 60 for line in bare.splitlines())
-    assert "cortext resume 001-plan-colours" in bare
-    assert "cortext show 1 --at 5" in bare
+    assert "cortext resume 1 · cortext show 1 --at 5" in bare
     assert "--conversation 1" in bare
     plain = place.screen("search", "zebra", columns=60, NO_COLOR="1")
     assert "«zebra» number 4" in plain

@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from io import StringIO
 from pathlib import Path
 
-import pytest
 from click.testing import CliRunner, Result
 
 from cortext.cli.command_group import cortext as group
@@ -15,23 +14,14 @@ from tests.features.usage.usage_transcripts import SESSION_A, claude_answer, cla
 NOW = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
-@pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 def run(*args: str) -> Result:
     return CliRunner().invoke(group, ["usage", *args])
 
 
-def test_table_has_a_line_for_each_model_and_a_total(home: Path) -> None:
+def test_table_has_a_line_for_each_model_and_a_total(empty_home: Path) -> None:
     many = 50_000
     claude_file(
-        home, SESSION_A,
+        empty_home, SESSION_A,
         claude_answer("m1", input=many, output=many),
         claude_answer("m2", read=many, write=2 * many, hour=many),
     )  # fmt: skip
@@ -41,15 +31,15 @@ def test_table_has_a_line_for_each_model_and_a_total(home: Path) -> None:
     assert lines[1:] == [["claude-sonnet-4-5", *numbers], ["Total", *numbers]]
 
 
-def test_model_without_price_is_named_and_marked(home: Path) -> None:
-    claude_file(home, SESSION_A, claude_answer("m1", model="unknown-model-9", output=10))
+def test_model_without_price_is_named_and_marked(empty_home: Path) -> None:
+    claude_file(empty_home, SESSION_A, claude_answer("m1", model="unknown-model-9", output=10))
     done = run("--by", "model")
     assert "$0.00+" in done.stdout
     assert "warning: no price is known for unknown-model-9" in done.stderr
 
 
-def test_json_and_csv_have_the_same_figures(home: Path) -> None:
-    claude_file(home, SESSION_A, claude_answer("m1", input=7, output=11, read=13))
+def test_json_and_csv_have_the_same_figures(empty_home: Path) -> None:
+    claude_file(empty_home, SESSION_A, claude_answer("m1", input=7, output=11, read=13))
     shown = json.loads(run("--by", "tool", "--json").stdout)
     [row] = csv.DictReader(StringIO(run("--by", "tool", "--csv").stdout))
     assert shown["groups"][0]["tool"] == row["tool"] == "claude"
@@ -58,39 +48,39 @@ def test_json_and_csv_have_the_same_figures(home: Path) -> None:
     assert shown["total"]["tokens"] == 31
 
 
-def test_current_block_has_a_projection(home: Path) -> None:
-    claude_file(home, SESSION_A, claude_answer("m1", at=NOW, output=100))
+def test_current_block_has_a_projection(empty_home: Path) -> None:
+    claude_file(empty_home, SESSION_A, claude_answer("m1", at=NOW, output=100))
     [block] = json.loads(run("--blocks", "--json").stdout)
     assert block["is_current"]
     assert block["projected_tokens"] >= 100
     assert "The current block ends at" in run("--blocks").stdout
 
 
-def test_budget_warning_names_spent_and_budget(home: Path) -> None:
-    claude_file(home, SESSION_A, claude_answer("m1", at=NOW, output=10, costUSD=85.0))
+def test_budget_warning_names_spent_and_budget(empty_home: Path) -> None:
+    claude_file(empty_home, SESSION_A, claude_answer("m1", at=NOW, output=10, costUSD=85.0))
     assert "budget" not in run().stderr
     CliRunner().invoke(group, ["config", "usage.budget", "100"])
     expected = "warning: this month you have used 85% of your budget: $85.00 of $100"
     assert expected in run().stderr
 
 
-def test_empty_home_has_a_hint(home: Path) -> None:
+def test_empty_home_has_a_hint(empty_home: Path) -> None:
     done = run()
     assert (done.exit_code, done.stdout) == (0, "")
     assert "No usage was found." in done.stderr
 
 
-def test_title_of_a_conversation_cannot_change_the_terminal(home: Path) -> None:
-    path = claude_file(home, SESSION_A, claude_answer("m1", output=1))
+def test_title_of_a_conversation_cannot_change_the_terminal(empty_home: Path) -> None:
+    path = claude_file(empty_home, SESSION_A, claude_answer("m1", output=1))
     path.write_text(path.read_text().replace("Hello", "Clear \\u001b[2J the screen"))
     assert "\x1b" not in run("--by", "conversation").stdout
 
 
-def test_blocks_name_models_without_price(home: Path) -> None:
-    claude_file(home, SESSION_A, claude_answer("m1", model="unknown-model-9", output=10))
+def test_blocks_name_models_without_price(empty_home: Path) -> None:
+    claude_file(empty_home, SESSION_A, claude_answer("m1", model="unknown-model-9", output=10))
     assert "no price is known for unknown-model-9" in run("--blocks").stderr
 
 
-def test_filter_that_hides_all_usage_is_named(home: Path) -> None:
-    claude_file(home, SESSION_A, claude_answer("m1", output=10))
+def test_filter_that_hides_all_usage_is_named(empty_home: Path) -> None:
+    claude_file(empty_home, SESSION_A, claude_answer("m1", output=10))
     assert "hint: try again without --since" in run("--since", "1h").stderr

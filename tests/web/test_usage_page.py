@@ -27,12 +27,8 @@ MARCH = date(2026, 3, 1)
 
 
 @pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+def _own_home(empty_home: Path) -> None:
+    """Run each test with an empty HOME."""
 
 
 async def ask(path: str = "/usage") -> tuple[int, str]:
@@ -48,7 +44,7 @@ def drawn(days: dict[tuple[date, str], UsageTotals]) -> UsageCharts:
 
 
 @pytest.fixture
-def today(monkeypatch: pytest.MonkeyPatch) -> None:
+def march(monkeypatch: pytest.MonkeyPatch) -> None:
     """The clock shows noon of 3 March 2026."""
     noon = clock.from_micros(1_772_539_200_000_000)
     monkeypatch.setattr(clock, "now", lambda: noon)
@@ -126,8 +122,8 @@ def test_error_of_reading_is_raised_and_next_request_reads_again(
 
 
 @in_loop
-async def test_usage_page_names_models_without_price_and_kinds_of_cost(home: Path) -> None:
-    usage_machine.month(home)
+async def test_usage_page_names_models_without_price_and_kinds_of_cost(empty_home: Path) -> None:
+    usage_machine.month(empty_home)
     status, text = await ask()
     assert status == 200
     assert "No price is known for <code><bdi>unknown-model-9</bdi></code>" in text
@@ -137,10 +133,10 @@ async def test_usage_page_names_models_without_price_and_kinds_of_cost(home: Pat
 
 
 @in_loop
-async def test_usage_page_filters_by_project_and_period(home: Path) -> None:
-    usage_machine.answer_file(home, "shop", usage_machine.session_id(1), ("a-model", 1, 10))
-    usage_machine.answer_file(home, "web", usage_machine.session_id(2), ("b-model", 1, 10))
-    usage_machine.answer_file(home, "web", usage_machine.session_id(3), ("c-model", 50, 10))
+async def test_usage_page_filters_by_project_and_period(empty_home: Path) -> None:
+    usage_machine.answer_file(empty_home, "shop", usage_machine.session_id(1), ("a-model", 1, 10))
+    usage_machine.answer_file(empty_home, "web", usage_machine.session_id(2), ("b-model", 1, 10))
+    usage_machine.answer_file(empty_home, "web", usage_machine.session_id(3), ("c-model", 50, 10))
     models = {"a-model", "b-model", "c-model"}
 
     async def shown(path: str) -> set[str]:
@@ -149,7 +145,7 @@ async def test_usage_page_filters_by_project_and_period(home: Path) -> None:
 
     assert await shown("/usage") == {"a-model", "b-model"}
     assert await shown("/usage?when=all") == models
-    assert await shown(f"/usage?when=all&project={home}/work/web") == {"b-model", "c-model"}
+    assert await shown(f"/usage?when=all&project={empty_home}/work/web") == {"b-model", "c-model"}
 
 
 @in_loop
@@ -165,7 +161,7 @@ async def test_invalid_period_is_refused_with_hint() -> None:
     assert "is not a valid date range" in text
 
 
-def test_columns_have_heights_in_proportion_to_cost(today: None) -> None:
+def test_columns_have_heights_in_proportion_to_cost(march: None) -> None:
     charts = drawn(
         {
             (MARCH, "a"): UsageTotals(cost_usd=3.0, tokens=10),
@@ -187,14 +183,14 @@ def test_columns_have_heights_in_proportion_to_cost(today: None) -> None:
      (1000, "month", "2023-06", 34)],
 )  # fmt: skip
 def test_long_periods_have_a_column_for_each_week_or_month(
-    today: None, days: int, step: str, when: str, count: int
+    march: None, days: int, step: str, when: str, count: int
 ) -> None:
     first = date(2026, 3, 3) - timedelta(days=days)
     charts = drawn({(first, "a"): UsageTotals(tokens=1)})
     assert (charts.step, charts.rows[0].when, len(charts.cost.columns)) == (step, when, count)
 
 
-def test_impossible_times_cause_no_endless_chart(today: None) -> None:
+def test_impossible_times_cause_no_endless_chart(march: None) -> None:
     days = {(day, "a"): UsageTotals(tokens=1) for day in (date(1970, 1, 1), date.max)}
     assert [one.name for one in drawn(days).tokens.columns] == ["1970-01", "9999-12"]
     assert [one.name for one in drawn({(date.max, "a"): UsageTotals(tokens=1)}).tokens.columns] == [
@@ -202,13 +198,13 @@ def test_impossible_times_cause_no_endless_chart(today: None) -> None:
     ]
 
 
-def test_small_models_share_a_series(today: None) -> None:
+def test_small_models_share_a_series(march: None) -> None:
     charts = drawn({(MARCH, f"m{n}"): UsageTotals(cost_usd=9 - n, tokens=1) for n in range(9)})
     assert charts.names == ["m0", "m1", "m2", "m3", "m4", "m5", "3 others"]
     assert charts.rows[0].models[6].cost_usd == 3 + 2 + 1
 
 
-def test_model_with_many_tokens_and_no_price_has_its_own_series(today: None) -> None:
+def test_model_with_many_tokens_and_no_price_has_its_own_series(march: None) -> None:
     days = {(MARCH, f"m{n}"): UsageTotals(cost_usd=1, tokens=1) for n in range(9)}
     days[MARCH, "unpriced"] = UsageTotals(tokens=1_000_000, unpriced_answers=3)
     charts = drawn(days)

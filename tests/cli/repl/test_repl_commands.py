@@ -244,7 +244,7 @@ def test_single_turn_is_counted_in_singular_form(person: Person) -> None:
         ("/save", "/save needs a file name"),
         ("/save x.docx", "has the suffix .docx"),
         ("/save missing/x.md", "could not write"),
-        ("/import missing.md", "could not read"),
+        ("/import missing.md", "there is no file"),
         ("/import .", "is a folder"),
         ("/exit now", "/exit takes no argument"),
         ("/retry", "there is no message to send again"),

@@ -124,6 +124,6 @@ def test_export_writes_beside_target_when_rename_crosses_disks(
 
 def test_export_to_missing_folder_fails_and_leaves_no_temp_file(leftover_home: Path) -> None:
     """A folder that is not there is named, and nothing is left."""
-    with pytest.raises(SessionStorageError, match=r"could not write .*no such file"):
+    with pytest.raises(SessionStorageError, match=r"could not write .*there is no folder"):
         write_export(str(leftover_home / "none/it.md"), b"words", overwrite=False)
     assert _temps(leftover_home) == []

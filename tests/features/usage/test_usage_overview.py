@@ -23,32 +23,28 @@ TENTH = 1_773_100_800_000_000  # 2026-03-10, UTC
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def two_projects(empty_home: Path) -> Path:
     """Two sessions in two projects, on two days, with two models."""
-    for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.chdir(tmp_path)
     claude_file(
-        tmp_path, SESSION_A,
+        empty_home, SESSION_A,
         claude_answer("m1", at="2026-03-10T12:00:00Z", model=SONNET, output=10),
         claude_answer("m2", at="2026-03-10T12:01:00Z", model=OPUS, output=20),
         claude_answer("m3", at="2026-03-11T12:00:00Z", model=SONNET, output=40),
     )  # fmt: skip
     write_lines(
-        tmp_path / f".claude/projects/-home-you-web/{SESSION_B}.jsonl",
+        empty_home / f".claude/projects/-home-you-web/{SESSION_B}.jsonl",
         {**claude_request("Fix the menu"), "cwd": "/home/you/web"},
         {**claude_answer("m4", model=SONNET, output=500), "cwd": "/home/you/web"},
     )
-    return tmp_path
+    return empty_home
 
 
-def overview(home: Path, **wanted: object) -> UsageOverview:
-    return summarize_usage(take_snapshot(str(home)), **wanted)  # type: ignore[arg-type]
+def overview(two_projects: Path, **wanted: object) -> UsageOverview:
+    return summarize_usage(take_snapshot(str(two_projects)), **wanted)  # type: ignore[arg-type]
 
 
-def test_days_are_split_by_model(home: Path) -> None:
-    found = {key: totals.output for key, totals in overview(home).days.items()}
+def test_days_are_split_by_model(two_projects: Path) -> None:
+    found = {key: totals.output for key, totals in overview(two_projects).days.items()}
     assert found == {
         (date(2026, 3, 10), SONNET): 510,
         (date(2026, 3, 10), OPUS): 20,
@@ -56,9 +52,9 @@ def test_days_are_split_by_model(home: Path) -> None:
     }
 
 
-def test_projects_and_conversations_match_usage_command(home: Path) -> None:
-    found = overview(home)
-    assert found.total == gather_usage(str(home)).total
+def test_projects_and_conversations_match_usage_command(two_projects: Path) -> None:
+    found = overview(two_projects)
+    assert found.total == gather_usage(str(two_projects)).total
     assert {folder: each.output for folder, each in found.projects.items()} == {
         "/home/you/shop": 70,
         "/home/you/web": 500,
@@ -69,21 +65,23 @@ def test_projects_and_conversations_match_usage_command(home: Path) -> None:
     assert conversations == [("Fix the menu", 500), ("Hello", 70)]
 
 
-def test_overview_counts_only_wanted_time_and_folder(home: Path) -> None:
-    assert overview(home, since=TENTH, until=TENTH + DAY).total.output == 530
-    assert overview(home, since=TENTH + DAY).total.output == 40
-    assert overview(home, folder="/home/you/web").total.output == 500
+def test_overview_counts_only_wanted_time_and_folder(two_projects: Path) -> None:
+    assert overview(two_projects, since=TENTH, until=TENTH + DAY).total.output == 530
+    assert overview(two_projects, since=TENTH + DAY).total.output == 40
+    assert overview(two_projects, folder="/home/you/web").total.output == 500
 
 
-def test_snapshot_knows_folders_of_projects_with_usage(home: Path) -> None:
-    assert take_snapshot(str(home)).folders == {"/home/you/shop", "/home/you/web"}
+def test_snapshot_knows_folders_of_projects_with_usage(two_projects: Path) -> None:
+    assert take_snapshot(str(two_projects)).folders == {"/home/you/shop", "/home/you/web"}
 
 
-def test_last_day_of_calendar_is_counted(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    claude_file(home, SESSION_A, claude_answer("m1", at="9999-12-31T23:59:00Z", output=10))
+def test_last_day_of_calendar_is_counted(
+    two_projects: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claude_file(two_projects, SESSION_A, claude_answer("m1", at="9999-12-31T23:59:00Z", output=10))
     with monkeypatch.context() as patch:
         patch.setenv("TZ", "Asia/Tokyo")
         time.tzset()
         assert local_day(253_402_300_740_000_000) == date.max
-        assert gather_usage(str(home)).groups[-1].name == "9999-12-31"
+        assert gather_usage(str(two_projects)).groups[-1].name == "9999-12-31"
     time.tzset()
