@@ -173,6 +173,8 @@ def check_command(installed: Installed, command: str) -> None:
             assert json.loads(done.stdout)["result"]["serverInfo"]["name"] == "cortext"
         case ["cortext", "setup" | "uninstall" as verb, *rest]:
             check_exit(installed.run("cortext", verb, *rest, "--yes"))
+        case ["cortext", "watch"]:
+            check_exit(installed.run("cortext", "watch", "--once"))
         case ["cortext", "stop"]:
             check_exit(installed.run("cortext", "new", "brainstorm", "API design"))
             check_exit(installed.run("cortext", "stop"))

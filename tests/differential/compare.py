@@ -148,6 +148,12 @@ def _run_step(step: Step, work: Path, env: dict[str, str], bin: Path) -> tuple[s
     return name, done.returncode, found
 
 
+NEW_KEYS = {"branch", "recall"}
+"""Keys of JSON output that version 0.2.0 added."""
+NEW_SETTINGS = {"usage.budget"}
+"""Settings that version 0.2.0 added."""
+
+
 def _stable_json(text: str, bin: Path) -> Any:
     try:
         return _stable(json.loads(text), bin, PASSING | PROSE)
@@ -160,17 +166,22 @@ def _stable(value: Any, bin: Path, passing: set[str] = PASSING) -> Any:
         pairs = [
             [_stable(key, bin), "<passing>" if key in passing else _stable(each, bin, passing)]
             for key, each in value.items()
-            # Version 0.2.0 added the branch, and counts the messages of tool sessions.
-            if key != "branch" and not (key == "messages" and isinstance(each, int | None))
+            if key not in NEW_KEYS
+            # Version 0.2.0 counts the messages of tool sessions.
+            and not (key == "messages" and isinstance(each, int | None))
         ]
         # Several ids may become the same name.
         unique = len({key for key, _ in pairs}) == len(pairs)
         return dict(pairs) if unique else sorted(pairs, key=json.dumps)
     if isinstance(value, list):
-        return [_stable(each, bin, passing) for each in value]
+        return [_stable(each, bin, passing) for each in value if not _is_new_setting(each)]
     if isinstance(value, str):
         return _stable_text(value.replace(str(bin), "<bin>"))
     return value
+
+
+def _is_new_setting(value: Any) -> bool:
+    return isinstance(value, dict) and value.get("name") in NEW_SETTINGS
 
 
 def _stable_text(text: str) -> str:

@@ -26,7 +26,6 @@ READING = [
     read("list", "--all"),
     read("resume", "--list"),
     read("show", "001"),
-    read("search", "file"),
     read("stats", "--all"),
     read("trash", "list"),
     read("scan"),

@@ -311,7 +311,9 @@ class _Ranking:
         rarities: Sequence[float],
     ) -> list[RankedConversation]:
         """Add the score of the best text to the best conversations, and sort them again."""
-        texts = {source: self._texts_to_compare(source, by_word) for source in compared}
+        # A search in one conversation lists all its texts.
+        most = _MOST_TEXTS_COMPARED if len(compared) > 1 else None
+        texts = {source: self._texts_to_compare(source, by_word, most) for source in compared}
         located = self._locate([id for source in compared for id in texts[source]])
         mean = sum(length for _, length in located.values()) / max(len(located), 1) or 1.0
         ranked: list[RankedConversation] = []
@@ -337,17 +339,17 @@ class _Ranking:
         return ranked
 
     def _texts_to_compare(
-        self, source: int, by_word: Sequence[dict[int, dict[int, float]]]
+        self, source: int, by_word: Sequence[dict[int, dict[int, float]]], most: int | None
     ) -> list[int]:
-        """Return the matching texts of a conversation that may be its best one."""
+        """Return the matching texts of a conversation that may be its best one, at most `most`."""
         weights: defaultdict[int, float] = defaultdict(float)
         for found in by_word:
             for id, weight in found.get(source, {}).items():
                 weights[id] += weight
-        if len(weights) <= _MOST_TEXTS_COMPARED:
+        if most is None or len(weights) <= most:
             return [*weights]
         best = sorted(weights, key=lambda id: (id in self._required, weights[id], id), reverse=True)
-        return best[:_MOST_TEXTS_COMPARED]
+        return best[:most]
 
     def _text_score(
         self,
