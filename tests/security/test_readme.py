@@ -58,6 +58,12 @@ def test_readme_has_row_for_every_failure() -> None:
     assert [row[0].partition(":")[0] for row in _rows()] == FAILURES
 
 
+def test_readme_names_existing_files() -> None:
+    """The tests that run the named tests are slow. A moved file fails here at once."""
+    places = {place for place, name, _ in _named() if _is_test(name)}
+    assert {place for place in places if not (ROOT / place).is_file()} == set()
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(_LOOKS + 20)
 def test_readme_case_counts_match_pytest_collection(collected: Counter[str]) -> None:
