@@ -95,6 +95,8 @@ LAZY_IMPORTS = {
         "only the start of a session recalls, and only if the user wants it; takes 2 bare starts",
     ("features/recall/session_recall.py", "cortext.model.secrets.detector"): _PATTERNS,
     ("features/resume/agent_briefing.py", "cortext.model.extractive_summary"): _PATTERNS,
+    ("features/search/literal_search.py", "cortext.features.search.tool_output_scan"):
+        "few searches scan; the readers of transcripts take 2 bare starts",
     ("features/search/index_refresh.py", "cortext.features.search.index_entries"):
         "only new texts are read; readers and redaction take 2 bare starts",
     ("features/listing/conversation_list.py", "cortext.features.capture.capture_before_reading"):

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 from bench.transcripts import Words, write_one
 from cortext.features.listing.session_of_row import read_all
-from cortext.features.search import literal_search
+from cortext.features.search import tool_output_scan
+from cortext.features.search.scan_values import ScanLimits
 from cortext.features.search.search import TextFilter
 from cortext.features.search.search_results import Finder, SearchPage, SearchRequest
-from cortext.features.search.tool_output_scan import ByteFinder, ScanLimits
+from cortext.features.search.tool_output_scan import ByteFinder
 from cortext.formats.text_search.literal_text import LiteralText
 from tests.command import begin, cortext, ok
 from tests.features.secrets.tool_sessions import TOKEN
@@ -176,7 +177,7 @@ def test_query_that_the_index_answers_never_scans(
 ) -> None:
     ok(folder / "space", "init")
     begin(folder / "space", "plan", "Burrows", "The badger sleeps.")
-    monkeypatch.setattr(literal_search, "scan", None)
+    monkeypatch.setattr(tool_output_scan, "scan", None)
     answer(query)
 
 

@@ -1,9 +1,10 @@
 """The full-text index: which words occur in which messages of which conversations.
 
-The index stores no text. Each entry is a *spot*: the number of a message in its conversation, and
-the position of its line if the messages are lines of a file. Spots are numbered in the order in
-which they are indexed. Consecutive spots of one conversation are stored together as a *run*. For
-each conversation, the index stores a *state*: a text that says how much of it has been indexed.
+Each entry is a *spot*: the number of a message in its conversation, and the position of its line if
+the messages are lines of a file. Spots are numbered in the order in which they are indexed.
+Consecutive spots of one conversation are stored together as a *run*. A text that is not a line of a
+file, such as a message of a transcript, is stored with its run. For each conversation, the index
+stores a *state*: a text that says how much of it has been indexed.
 
 SQLite cannot remove a text from such an index. Deleted spots are left out of results. When most
 spots are deleted, the whole index is discarded and built again.
@@ -40,6 +41,7 @@ from cortext.catalog.fulltext.fulltext_tables import (
     put_runs,
     put_source,
     put_texts,
+    stored_texts,
 )
 from cortext.catalog.fulltext.newest_matches import Newest, Place
 from cortext.catalog.fulltext.ranked_matches import (
@@ -63,7 +65,7 @@ __all__ = [
 ]  # fmt: skip
 
 T = TypeVar("T")
-_VERSION = 9
+_VERSION = 10
 _MERGE = {"automerge": 4, "crisismerge": 16}
 _NO_MERGE = {"automerge": 0, "crisismerge": 1999}
 _STALE, _STALE_SIZE = 100_000, 64 << 20
@@ -280,6 +282,13 @@ class FulltextIndex:
             return rank(db, words, chosen)
 
         return self._run(read)
+
+    def stored_texts(self, id: int) -> tuple[int, list[str]]:
+        """Return stored texts of the conversation of the text `id`, and the number of their first.
+
+        The text `id` is among them, unless the index does not store it.
+        """
+        return self._run(lambda db: stored_texts(db, id))
 
     def contains_word(self, word: str, chosen: RankingScope) -> bool:
         """Return whether one of the searched conversations contains exactly this word."""

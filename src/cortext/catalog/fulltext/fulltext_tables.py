@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 import struct
+import zlib
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -30,6 +31,7 @@ CREATE TABLE sources (id INTEGER PRIMARY KEY, root BLOB, path BLOB, state TEXT,
     size INTEGER DEFAULT 0, UNIQUE (root, path));
 CREATE TABLE runs (first INTEGER PRIMARY KEY, source INTEGER, number INTEGER, count INTEGER,
     at INTEGER, latest INTEGER, spots BLOB);
+CREATE TABLE texts (first INTEGER PRIMARY KEY, packed BLOB);
 CREATE INDEX runs_of ON runs (source, number, count);
 CREATE TABLE blocks (number INTEGER PRIMARY KEY, latest INTEGER, earliest INTEGER);
 CREATE INDEX blocks_by_time ON blocks (latest, number, earliest);
@@ -85,7 +87,7 @@ class TextEntry(msgspec.Struct, frozen=True):
 
     `number` is the number of the message in its conversation. `at` and `size` are the position and
     length of its line in the message file, in bytes; both are 0 if the text is not a line. `time`
-    is in microseconds since 1970.
+    is in microseconds since 1970. `shown` is the text for snippets; "" if it is the same as `text`.
     """
 
     number: int
@@ -94,6 +96,12 @@ class TextEntry(msgspec.Struct, frozen=True):
     text: str
     at: int = 0
     size: int = 0
+    shown: str = ""
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether the index keeps the text, because no line of a file and no title contains it."""
+        return not self.size and self.number not in (TITLE, MARKDOWN)
 
 
 class TextMatch(NamedTuple):
@@ -176,6 +184,9 @@ def drop_source(db: sqlite3.Connection, identity: Identity) -> None:
 
 
 def _drop_runs(db: sqlite3.Connection, source: int) -> None:
+    db.execute(
+        "DELETE FROM texts WHERE first IN (SELECT first FROM runs WHERE source = ?)", (source,)
+    )
     if db.execute("DELETE FROM runs WHERE source = ?", (source,)).rowcount:
         db.execute("INSERT OR REPLACE INTO facts VALUES (?, 1)", (GONE,))
 
@@ -204,6 +215,8 @@ def put_runs(db: sqlite3.Connection, source: int, new: Sequence[TextEntry], firs
         )
         row = (first, source, run[0].number, len(run), begin, latest, spots)
         db.execute("INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+        if any(entry.is_stored for entry in run):
+            db.execute("INSERT INTO texts VALUES (?, ?)", (first, _pack_texts(run)))
         blocks = range(first // BLOCK, (first + len(run) - 1) // BLOCK + 1)
         db.executemany(_WIDEN_BLOCK, [(block, latest, earliest) for block in blocks])
         first += len(run)
@@ -213,11 +226,32 @@ def put_runs(db: sqlite3.Connection, source: int, new: Sequence[TextEntry], firs
 def _drop_text(db: sqlite3.Connection, source: int, number: int) -> int:
     """Remove the run of a text that is not a message, and return the length of the text."""
     key = (source, number)
-    row = db.execute("SELECT spots FROM runs WHERE source = ? AND number = ?", key).fetchone()
+    query = "SELECT first, spots FROM runs WHERE source = ? AND number = ?"
+    row = db.execute(query, key).fetchone()
     if row is None:
         return 0
-    db.execute("DELETE FROM runs WHERE source = ? AND number = ?", key)
-    return unpacked(row[0], 0)[3]
+    db.execute("DELETE FROM texts WHERE first = ?", row[:1])
+    db.execute("DELETE FROM runs WHERE first = ?", row[:1])
+    return unpacked(row[1], 0)[3]
+
+
+def _pack_texts(run: Sequence[TextEntry]) -> bytes:
+    return zlib.compress(msgspec.json.encode([entry.shown or entry.text for entry in run]), 1)
+
+
+def stored_texts(db: sqlite3.Connection, id: int) -> tuple[int, list[str]]:
+    """Return the stored texts of the run with the text `id`, and the number of the first text.
+
+    Return no texts if the index does not store them.
+    """
+    query = "SELECT first, packed FROM texts WHERE first <= ? ORDER BY first DESC LIMIT 1"
+    row = db.execute(query, (id,)).fetchone()
+    if row is None:
+        return id, []
+    try:
+        return row[0], msgspec.json.decode(zlib.decompress(row[1]), type=list[str])
+    except (zlib.error, msgspec.DecodeError):
+        return id, []  # the file is damaged; a search then shows no snippet
 
 
 def put_texts(db: sqlite3.Connection, first: int, new: Sequence[TextEntry]) -> None:
@@ -227,8 +261,6 @@ def put_texts(db: sqlite3.Connection, first: int, new: Sequence[TextEntry]) -> N
     merges them later, so fewer statements mean less merging. Also, other threads can run while
     SQLite executes a statement.
     """
-    from msgspec.json import encode
-
     start = size = 0
     add(db, SIZE, sum(len(entry.text) for entry in new))
     for end, entry in enumerate(new, 1):
@@ -237,13 +269,17 @@ def put_texts(db: sqlite3.Connection, first: int, new: Sequence[TextEntry]) -> N
             batch = new[start:end]
             # SQLite would end a text at a NUL.
             texts = [entry.text.replace("\0", " ") for entry in batch]
-            db.execute(_INSERT_WORDS, (first + start, encode(texts).decode()))
+            db.execute(_INSERT_WORDS, (first + start, _as_json(texts)))
             parts = [
                 "" if entry.role == _OUTPUT else split_identifiers(text)
                 for entry, text in zip(batch, texts, strict=True)
             ]
-            db.execute(_INSERT_STEMS, (first + start, encode(parts).decode()))
+            db.execute(_INSERT_STEMS, (first + start, _as_json(parts)))
             start, size = end, 0
+
+
+def _as_json(texts: list[str]) -> str:
+    return msgspec.json.encode(texts).decode()
 
 
 def _split_into_runs(new: Sequence[TextEntry]) -> Iterator[Sequence[TextEntry]]:

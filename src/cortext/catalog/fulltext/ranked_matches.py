@@ -13,34 +13,39 @@ from __future__ import annotations
 
 import math
 import sqlite3
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 import msgspec
 
 from cortext.catalog.fulltext.fulltext_tables import (
     AS_IS,
+    LONGEST_RUN,
     Identity,
     TextMatch,
     unpacked,
 )
 from cortext.formats.text_search.search_query import Clause, Term
 
-MOST_TEXTS = 20_000
-"""The number of texts that are considered for each word: the last indexed ones.
-
-Only very common words are in more texts. They hardly change the order.
+MOST_TEXTS = 4_000
+"""The number of texts that are considered for each word if all conversations are searched: the last
+indexed ones. The best conversations are then searched for the word completely.
 """
-_MOST_COMPARED = 60
+_MOST_RANGES = 8
+"""The number of parts of a conversation that are searched then. A conversation that grew while
+others did has many."""
+_MOST_RANKED = 100
+"""The number of conversations that are ranked if all conversations are searched."""
+_MOST_COMPARED = 40
 """The number of conversations whose best text is searched, those with the best first score."""
-_MOST_TEXTS_COMPARED = 50
+_MOST_TEXTS_COMPARED = 20
 """The number of texts of each of these conversations that are compared to find its best one: those
 in which the words of the query weigh the most, and among them the last ones."""
 _LAST_TEXTS = 4
 """The number of texts of each further conversation."""
-_LOOKUPS = 400
-"""Up to this number of texts, the run of each text is looked up on its own."""
+_LOOKUP = 400
+"""Looking up the run of one text takes as long as reading the runs of this number of texts."""
 _SATURATION, _LENGTH_EFFECT = 1.6, 0.6
 """The parameters k1 and b of BM25 for a whole conversation."""
 _TEXT_SATURATION, _TEXT_LENGTH_EFFECT = 0.6, 0.5
@@ -88,6 +93,19 @@ class RankingScope(msgspec.Struct, frozen=True):
     is_narrow: bool = False
 
 
+class _Cut(msgspec.Struct, frozen=True):
+    """A word that is in too many texts to consider all of them.
+
+    `table` and `expression` find its texts. `first` is the number of the first considered text, and
+    `share` is the part of all texts from there on.
+    """
+
+    table: str
+    expression: str
+    first: int
+    share: float
+
+
 class _Run(msgspec.Struct, frozen=True, gc=False):
     """A run of consecutive texts of one conversation.
 
@@ -125,6 +143,10 @@ class _Ranking:
         self._identities: dict[int, Identity | None] = {}
         self._sizes: dict[int, int] = {}
         self._required: set[int] = set()
+        self._terms: dict[str, list[int]] = {}
+        """The texts with each term of the required condition."""
+        self._cut: dict[str, _Cut] = {}
+        """The words that are in more texts than are considered."""
 
     def contains(self, word: str) -> bool:
         ids = self._ids("words", f'"{word}"', most=-1)
@@ -133,29 +155,23 @@ class _Ranking:
         return any(identity is not None for identity in self._identities.values())
 
     def run(self, words: Sequence[str]) -> list[RankedConversation]:
-        weights = [self._matching_texts(word) for word in words]
-        self._load_runs({id for each in weights for id in each})
         if self._chosen.required:
             self._required = self._fulfilling(self._chosen.required)
-            weights = [self._keep_required(each) for each in weights]
-        if self._chosen.text:
-            weights = [self._filter_texts(each) for each in weights]
-        by_word = [self._by_conversation(each) for each in weights]
+        by_word = [self._by_conversation(self._searched_texts(word)) for word in words]
         self._load_conversations({source for each in by_word for source in each})
         count = self._db.execute("SELECT count(*) FROM sources").fetchone()[0]
-        having = [_with_whole_word(found) for found in by_word]
-        rarities = [math.log(1 + (count - len(n) + 0.5) / (len(n) + 0.5)) for n in having]
-        mean = self._db.execute("SELECT avg(size) FROM sources").fetchone()[0] or 1.0
-        scores: dict[int, float] = {}
-        for found, rarity in zip(by_word, rarities, strict=True):
-            for source, texts in found.items():
-                if self._identities.get(source) is None:
-                    continue
-                number = sum(1.0 if w > _PREFIX_WEIGHT else w for w in texts.values())
-                length = 1 - _LENGTH_EFFECT + _LENGTH_EFFECT * self._sizes[source] / mean
-                score = rarity * number * (1 + _SATURATION) / (number + _SATURATION * length)
-                scores[source] = scores.get(source, 0.0) + score
+        rarities = [
+            _rarity(self._having_count(word, found, count), count)
+            for word, found in zip(words, by_word, strict=True)
+        ]
+        scores = self._scores(by_word, rarities)
         best = sorted(scores, key=lambda source: scores[source], reverse=True)
+        if not self._chosen.is_narrow:
+            best = best[:_MOST_RANKED]
+        if self._cut and len(self._cut) < len(words):
+            self._search_completely(best[:_MOST_COMPARED], words, by_word)
+            scores |= self._scores(by_word, rarities, {*best[:_MOST_COMPARED]})
+        having = [_with_whole_word(found) for found in by_word]
         ranked = self._add_best_texts(best[:_MOST_COMPARED], scores, by_word, rarities)
         ranked += self._with_last_texts(best[_MOST_COMPARED:], scores, by_word)
         sources = {identity: source for source, identity in self._identities.items() if identity}
@@ -164,6 +180,83 @@ class _Ranking:
             each.words = frozenset(n for n, found in enumerate(having) if source in found)
             each.coverage = sum(rarities[n] for n in each.words)
         return ranked
+
+    def _searched_texts(self, word: str) -> dict[int, float]:
+        """Return the texts that contain a word and may be searched, with their weights."""
+        found = self._matching_texts(word)
+        self._load_runs(found)
+        return self._narrow(found)
+
+    def _narrow(self, found: dict[int, float]) -> dict[int, float]:
+        """Return the texts that fulfil the required condition and the filters of the search."""
+        if self._chosen.required:
+            found = self._keep_required(found)
+        return self._filter_texts(found) if self._chosen.text else found
+
+    def _having_count(self, word: str, found: dict[int, dict[int, float]], count: int) -> float:
+        """Return how many conversations have a word. For a common word, this is an estimate."""
+        share = self._cut[word].share if word in self._cut else 1.0
+        return min(len(_with_whole_word(found)) / share, count)
+
+    def _scores(
+        self,
+        by_word: Sequence[dict[int, dict[int, float]]],
+        rarities: Sequence[float],
+        only: Collection[int] | None = None,
+    ) -> dict[int, float]:
+        """Return the score of each whole conversation; with `only`, of these conversations."""
+        mean = self._db.execute("SELECT avg(size) FROM sources").fetchone()[0] or 1.0
+        scores: dict[int, float] = {}
+        for found, rarity in zip(by_word, rarities, strict=True):
+            for source, texts in found.items():
+                if self._identities.get(source) is None or (only and source not in only):
+                    continue
+                number = sum([1.0 if w > _PREFIX_WEIGHT else w for w in texts.values()])
+                length = 1 - _LENGTH_EFFECT + _LENGTH_EFFECT * self._sizes[source] / mean
+                score = rarity * number * (1 + _SATURATION) / (number + _SATURATION * length)
+                scores[source] = scores.get(source, 0.0) + score
+        return scores
+
+    def _search_completely(
+        self,
+        sources: Sequence[int],
+        words: Sequence[str],
+        by_word: Sequence[dict[int, dict[int, float]]],
+    ) -> None:
+        """Search these conversations for the words that are in too many texts to consider all.
+
+        Otherwise a conversation with a rare word would seem to lack the common words next to it.
+        """
+        for word, found in zip(words, by_word, strict=True):
+            if word not in self._cut:
+                continue
+            cut = self._cut[word]
+            query = f"SELECT rowid FROM {cut.table} WHERE {cut.table} MATCH ? AND rowid BETWEEN ? AND ? LIMIT ?"  # noqa: S608, E501  one of our two tables
+            for source in sources:
+                texts = found.setdefault(source, {})
+                for first, end in self._ranges(source, before=cut.first):
+                    given = (cut.expression, first, end - 1, _MOST_TEXTS_COMPARED)
+                    ids = {id: _STEM_WEIGHT for (id,) in self._db.execute(query, given)}
+                    self._load_runs(ids)
+                    texts |= self._narrow(ids)
+                if not texts:
+                    del found[source]
+
+    def _ranges(self, source: int, before: int) -> list[tuple[int, int]]:
+        """Return the ranges of the texts of a conversation, at most `_MOST_RANGES`.
+
+        Each range has the number of its first text, and the number after its last text. Texts from
+        the number `before` are left out.
+        """
+        query = "SELECT first, count FROM runs WHERE source = ? AND first < ? ORDER BY first"
+        ranges: list[tuple[int, int]] = []
+        for first, count in self._db.execute(query, (source, before)):
+            end = min(first + count, before)
+            if ranges and ranges[-1][1] == first:
+                ranges[-1] = ranges[-1][0], end
+            else:
+                ranges.append((first, end))
+        return ranges[-_MOST_RANGES:]
 
     def _keep_required(self, weights: dict[int, float]) -> dict[int, float]:
         """Return the texts of the conversations that fulfil the required condition."""
@@ -185,6 +278,7 @@ class _Ranking:
         """
         if isinstance(part, Term):
             found = {*self._ids("words", str(part), most=-1)}
+            self._terms[str(part)] = sorted(found, reverse=True)
             if len(part.tokens) == 1 and not part.is_quoted and not part.is_prefix:
                 found.update(self._ids("stems", str(part), most=-1))
             self._load_runs(found)
@@ -219,6 +313,15 @@ class _Ranking:
         query = f"SELECT rowid FROM {table} WHERE {table} MATCH ? ORDER BY rowid DESC LIMIT ?"  # noqa: S608  one of our two tables
         return [id for (id,) in self._db.execute(query, (expression, most))]
 
+    def _last_ids(self, word: str, table: str, expression: str) -> list[int]:
+        """Return the numbers of the last indexed texts with a word, and note if there are more."""
+        ids = self._ids(table, expression)
+        if len(ids) == MOST_TEXTS and not self._chosen.is_narrow:
+            last = self._db.execute("SELECT max(first + count) FROM runs").fetchone()[0]
+            share = (last - ids[-1]) / last
+            self._cut[word] = _Cut(table, expression, ids[-1], share)
+        return ids
+
     def _matching_texts(self, word: str) -> dict[int, float]:
         """Return the numbers of the texts that contain a word, each with the weight of the match.
 
@@ -232,9 +335,12 @@ class _Ranking:
         if word.endswith("*"):
             return dict.fromkeys(self._ids("words", f"{quoted}*"), 1.0)
         if " " in word:
-            return dict.fromkeys(self._ids("words", quoted), 1.0)
-        exact = {*self._ids("words", quoted)}
-        found = {id: 1.0 if id in exact else _STEM_WEIGHT for id in self._ids("stems", quoted)}
+            phrase = self._terms.get(quoted)
+            return dict.fromkeys(self._ids("words", quoted) if phrase is None else phrase, 1.0)
+        exact = {*self._last_ids(word, "words", quoted)}
+        found = {
+            id: 1.0 if id in exact else _STEM_WEIGHT for id in self._last_ids(word, "stems", quoted)
+        }
         if not found:
             found = dict.fromkeys(exact, 1.0)
         # The stem of a word may be much shorter than the word, so longer words are not searched
@@ -244,20 +350,28 @@ class _Ranking:
                 found.setdefault(id, _PREFIX_WEIGHT)
         return found
 
-    def _load_runs(self, ids: set[int]) -> None:
+    def _load_runs(self, ids: Collection[int]) -> None:
         """Find the run of each text. The text of a deleted conversation has none."""
-        columns = "SELECT first, count, source FROM runs"
-        if len(ids) <= _LOOKUPS:
-            query = f"{columns} WHERE first <= ? ORDER BY first DESC LIMIT 1"
-            rows = [row for id in ids for row in self._db.execute(query, (id,))]
-        else:
-            rows = self._db.execute(columns).fetchall()
+        if not ids:
+            return
         ordered = sorted(ids)
-        for row in {*rows}:
-            run = _Run(*row)
-            start = bisect_left(ordered, run.first)
-            end = bisect_left(ordered, run.first + run.count, start)
-            self._runs.update(dict.fromkeys(ordered[start:end], run))
+        columns, first, last = "SELECT first, count, source FROM runs", ordered[0], ordered[-1]
+        if len(ids) * _LOOKUP < last - first:
+            query = f"{columns} WHERE first <= ? ORDER BY first DESC LIMIT 1"
+            rows = sorted({row for id in ids for row in self._db.execute(query, (id,))})
+        else:
+            query = f"{columns} WHERE first BETWEEN ? AND ? ORDER BY first"
+            rows = self._db.execute(query, (first - LONGEST_RUN, last)).fetchall()
+        firsts = [row[0] for row in rows]
+        start = 0
+        while start < len(ordered):
+            at = bisect_right(firsts, ordered[start]) - 1
+            end = start
+            if at >= 0:
+                run = _Run(*rows[at])
+                end = bisect_left(ordered, run.first + run.count, start)
+                self._runs.update(dict.fromkeys(ordered[start:end], run))
+            start = max(end, start + 1)
 
     def _by_conversation(self, weights: dict[int, float]) -> dict[int, dict[int, float]]:
         """Return the texts of each conversation with their weights, by the id of the source."""
@@ -389,6 +503,11 @@ class _Ranking:
             match = TextMatch(id, identity, number + offset, role, time, begin + at, size)
             located[id] = match, length
         return located
+
+
+def _rarity(having: float, count: int) -> float:
+    """Return the weight of a word that `having` of `count` conversations contain."""
+    return math.log(1 + (count - having + 0.5) / (having + 0.5))
 
 
 def _with_whole_word(found: dict[int, dict[int, float]]) -> set[int]:

@@ -218,7 +218,9 @@ def _new_texts(
     side_messages = redact_indexed_text(subagents_text(found.side), redactor)
     side = _text_checksum(side_messages)
     if side != (old.side if keep else 0):
-        new.insert(0, TextEntry(SIDE, "agents", row.last_active, spaced(plain(side_messages))))
+        shown = plain(side_messages)
+        entry = TextEntry(SIDE, "agents", row.last_active, spaced(shown), shown=shown)
+        new.insert(0, entry)
     return new, State(messages=len(entries), end=_entries_checksum(entries), side=side), keep
 
 
@@ -315,6 +317,8 @@ def _entry(number: int, message: SessionMessage, at: int = 0, size: int = 0) -> 
     text = searchable_text_of(message)
     if message.role == "tool" and len(text) > 2 * STUB:
         text = f"{text[:STUB]}\n{text[-STUB:]}"
+    shown = ""
     if not text.isascii():
-        text = spaced(plain(text))
-    return TextEntry(number, message.role, micros(message.timestamp), text, at, size)
+        shown = plain(text)
+        text = spaced(shown)
+    return TextEntry(number, message.role, micros(message.timestamp), text, at, size, shown)

@@ -12,8 +12,8 @@ from itertools import islice
 from cortext.catalog.fulltext.fulltext_index import FulltextIndex, Identity, TextMatch
 from cortext.catalog.fulltext.ranked_matches import RankedConversation
 from cortext.catalog.row import ConversationRow
+from cortext.features.search.scan_values import ScanLimits, TranscriptScan
 from cortext.features.search.search import TextFilter
-from cortext.features.search.tool_output_scan import ScanLimits, TranscriptScan, scan
 from cortext.formats.text_search.literal_text import LiteralText
 from cortext.formats.text_search.search_query import Query, parse
 
@@ -36,7 +36,11 @@ class IndexedTexts:
 
     def has_phrase(self, text: str) -> bool:
         """Return whether an indexed text contains the words of `text` in this order."""
-        return self._has(parse(f'"{text.replace(chr(34), " ")}"').expression)
+        return self._has(_phrase(text))
+
+    def has_phrases(self, texts: Sequence[str]) -> bool:
+        """Return whether one indexed text contains all these phrases."""
+        return self._has(" AND ".join(filter(None, map(_phrase, texts))))
 
     def has_all(self, words: Sequence[str]) -> bool:
         """Return whether one indexed text contains all words."""
@@ -48,6 +52,11 @@ class IndexedTexts:
             return True
         matches = self._index.find(expression, most=1)
         return any(self._takes(match) for match in islice(matches, _MOST_EXAMINED))
+
+
+def _phrase(text: str) -> str:
+    """Return the FTS5 expression for the words of `text` in this order; "" if it has no words."""
+    return parse(f'"{text.replace(chr(34), " ")}"').expression
 
 
 def find_literal(
@@ -70,6 +79,8 @@ def find_literal(
         texts, query, literal, words, ranked
     ):
         return TranscriptScan()
+    from cortext.features.search.tool_output_scan import scan
+
     return scan(rows.values(), literal, narrow, limits)
 
 
@@ -86,7 +97,11 @@ def _needs_scan(
         return True
     if literal.is_code:
         is_line = literal.is_spaced or len(literal.text.split()) >= _LINE
-        unseen = is_line or not all(map(texts.has_phrase, literal.code_words))
+        unseen = (
+            is_line
+            or not all(map(texts.has_phrase, literal.code_words))
+            or not texts.has_phrases(literal.text.split())
+        )
         return unseen and not texts.has_phrase(literal.text)
     if len(words) < _SENTENCE or not _SPOKEN_WORDS.isdisjoint(literal.text.lower().split()):
         return not ranked

@@ -31,8 +31,8 @@ from cortext.catalog.fulltext.spelling_suggestions import unknown
 from cortext.catalog.row import ConversationRow
 from cortext.features.listing.row_filters import below_folder
 from cortext.features.search.literal_search import IndexedTexts, find_literal
+from cortext.features.search.scan_values import ScanLimits, TranscriptScan
 from cortext.features.search.search import SearchHit, TextFilter, Texts, safe_snippet
-from cortext.features.search.tool_output_scan import ScanLimits, TranscriptScan
 from cortext.formats.text_search.query_words import content_words, term_text
 from cortext.formats.text_search.search_query import Clause, Query, Snippet, Term, find
 from cortext.formats.text_search.text_folding import folded
@@ -89,13 +89,15 @@ def find_ranked(
 
     `narrow` filters the texts that are searched. `limits` limits the search of the transcripts.
     """
-    words = content_words(query)
+    phrases = [" ".join(term.tokens) for term in query.terms if term.is_quoted]
+    only_phrases = len(phrases) == len(query.terms) and not query.has_operators
+    words = [*dict.fromkeys(phrases)] if only_phrases else content_words(query)
     takes = _text_test(narrow)
     scope = RankingScope(
         rows.__contains__,
         takes,
         query.required,
-        query.has_operators or all(term.is_quoted for term in query.terms),
+        only_phrases or query.has_operators,
         is_narrow=len(rows) <= _FEW_CONVERSATIONS or narrow != TextFilter(),
     )
     ranked = index.rank(words, scope)
@@ -112,7 +114,11 @@ def find_ranked(
     ranked = [each for each in ranked if each.coverage >= _LEAST_COVERAGE * most]
     _add_bonuses(ranked, rows)
     ranked.sort(key=lambda each: each.score, reverse=True)
-    inexact = frozenset[Identity]() if scanned.is_whole else _prefer_signs(query, ranked, rows)
+    inexact = (
+        frozenset[Identity]()
+        if scanned.is_whole
+        else _prefer_signs(query, ranked, rows, Texts(index))
+    )
     ranked.sort(key=lambda each: each.score, reverse=True)
     complete = frozenset(
         each.identity for each in ranked if query.has_operators or len(each.words) == len(words)
@@ -177,7 +183,12 @@ def _loosen(
 
 
 def ranked_hits(
-    found: RankedConversation, row: ConversationRow, results: RankedResults, query: Query, most: int
+    found: RankedConversation,
+    row: ConversationRow,
+    results: RankedResults,
+    query: Query,
+    most: int,
+    texts: Texts,
 ) -> list[SearchHit]:
     """Return the best texts of a conversation with snippets, at most `most`.
 
@@ -188,7 +199,7 @@ def ranked_hits(
     roots = [_root(word.removesuffix("*")) for word in results.words]
     terms = [Term((*root.split(),), is_prefix=True) for root in roots]
     terms = [*dict.fromkeys([*(term for term in query.terms if term.is_quoted), *terms])]
-    texts, exact = Texts(), found.identity not in results.inexact
+    exact = found.identity not in results.inexact
     hits: list[SearchHit] = []
     for match in useful_texts(found.texts):
         if len(hits) >= most:
@@ -266,7 +277,10 @@ def _current_folder() -> str:
 
 
 def _prefer_signs(
-    query: Query, ranked: Sequence[RankedConversation], rows: Mapping[Identity, ConversationRow]
+    query: Query,
+    ranked: Sequence[RankedConversation],
+    rows: Mapping[Identity, ConversationRow],
+    texts: Texts,
 ) -> frozenset[Identity]:
     """Raise the scores of conversations that have the signs of the query, such as `#255`.
 
@@ -278,7 +292,7 @@ def _prefer_signs(
     inexact: set[Identity] = set()
     end = time.monotonic() + _SIGN_SECONDS
     for each in ranked:
-        texts, row = Texts(), rows[each.identity]
+        row = rows[each.identity]
         if time.monotonic() > end:
             break
         exact = {match.id for match in each.texts if query.is_in(texts.of(row, match))}

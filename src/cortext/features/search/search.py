@@ -19,7 +19,6 @@ from msgspec.structs import replace
 from cortext import paths
 from cortext.catalog.fulltext.fulltext_index import (
     MARKDOWN,
-    SIDE,
     TITLE,
     FulltextIndex,
     Identity,
@@ -36,19 +35,12 @@ from cortext.features.listing.conversation_list import (
     filter_rows,
 )
 from cortext.features.listing.row_filters import in_folder, without_copies
-from cortext.features.listing.session_of_row import LoadedRow, read_all
 from cortext.features.search.index_refresh import RefreshedTexts, refresh
-from cortext.features.secrets.index_redactions import (
-    find_redactor,
-    redact_indexed_text,
-    redact_message,
-)
-from cortext.features.secrets.redactor import Redactor
 from cortext.formats.folder import FOLDER
 from cortext.formats.log import LOG
 from cortext.formats.record_lines import decode_lines
 from cortext.formats.text_search.search_query import Query, Snippet, Term, parse, snippet
-from cortext.formats.text_search.searchable_text import searchable_text_of, subagents_text
+from cortext.formats.text_search.searchable_text import searchable_text_of
 from cortext.model.safe_text import clean, without_terminal_codes
 from cortext.stores import workspace_layout
 
@@ -191,7 +183,7 @@ class Search:
             rows = self._by_identity(in_folder(filter_rows(self.rows, wanted), narrow.folder))
         while True:
             matches = self._find_matches(query, rows, narrow, most)
-            found = list(hits(matches, rows, query))
+            found = list(hits(matches, rows, query, Texts(self._index)))
             if not self._reindex_edited(found):
                 return found
 
@@ -235,7 +227,7 @@ class Search:
         scope = SearchScope(query.expression, rows, narrow, most, each)
         if not query.signs:
             return self._filter_matches(scope)
-        texts = Texts()
+        texts = Texts(self._index)
 
         def has_signs(match: TextMatch) -> bool:
             return query.is_in(texts.of(rows[match.identity], match))
@@ -291,10 +283,9 @@ class Search:
 
 
 def hits(
-    matches: Spots, rows: Mapping[Identity, ConversationRow], query: Query
+    matches: Spots, rows: Mapping[Identity, ConversationRow], query: Query, texts: Texts
 ) -> Iterator[SearchHit]:
     """Yield a hit with a snippet of its text for each match."""
-    texts = Texts()
     for match in matches.found:
         row = rows[match.identity]
         excerpt = safe_snippet(texts.of(row, match), query.terms)
@@ -309,16 +300,14 @@ def safe_snippet(text: str, terms: Sequence[Term]) -> Snippet:
 
 
 class Texts:
-    """Reads the texts of matches, and reads each transcript only once."""
+    """Reads the texts of matches, for snippets."""
 
-    def __init__(self) -> None:
-        self._read: dict[Identity, tuple[LoadedRow, Redactor | None]] = {}
+    def __init__(self, index: FulltextIndex) -> None:
+        self._index = index
+        self._first, self._stored = 0, list[str]()
 
     def of(self, row: ConversationRow, match: TextMatch) -> str:
-        """Return the current text of a match; "" if the text cannot be read.
-
-        Terminal codes are removed, and secrets that were redacted in the archive are redacted.
-        """
+        """Return the text of a match without terminal codes; "" if the text cannot be read."""
         return without_terminal_codes(self._read_text(row, match))
 
     def _read_text(self, row: ConversationRow, match: TextMatch) -> str:
@@ -329,24 +318,16 @@ class Texts:
                 name = workspace_layout.document_in(row.place.folder)
                 text = read_file(os.path.join(row.place.folder, name)).decode("utf-8", "replace")
                 return _below_heading(text, row)
-            return _read_at(row, match) if match.size else self._read_whole(row, match.number)
+            return _read_at(row, match) if match.size else self._stored_text(match.id)
         except (OSError, CortextError):
             return ""
 
-    def _read_whole(self, row: ConversationRow, number: int) -> str:
-        if row.identity not in self._read:
-            loaded = read_all(row)
-            is_transcript = row.tool and not row.is_standalone
-            redactor = find_redactor(row.tool, row.key, loaded.path) if is_transcript else None
-            self._read[row.identity] = loaded, redactor
-        found, redactor = self._read[row.identity]
-        if number == SIDE:
-            return redact_indexed_text(subagents_text(found.side), redactor)
-        messages = found.session.messages
-        if number > len(messages):
-            return ""
-        message = messages[number - 1]
-        return searchable_text_of(redact_message(message, redactor) if redactor else message)
+    def _stored_text(self, id: int) -> str:
+        """Return a text that the index stores. Texts that were stored together are read once."""
+        if not 0 <= id - self._first < len(self._stored):
+            self._first, self._stored = self._index.stored_texts(id)
+        at = id - self._first
+        return self._stored[at] if at < len(self._stored) else ""
 
 
 def _below_heading(text: str, row: ConversationRow) -> str:

@@ -22,8 +22,8 @@ from cortext.features.search.ranked_search import (
     ranked_hits,
     useful_texts,
 )
+from cortext.features.search.scan_values import ScanLimits
 from cortext.features.search.search import Search, SearchHit, TextFilter, Texts, hits
-from cortext.features.search.tool_output_scan import ScanLimits
 from cortext.formats.text_search.search_query import Clause, Query, Term, find, parse
 
 _MIN_EXAMINED = 200
@@ -105,9 +105,10 @@ class Finder(Search):
         each = 0 if question.only else question.each
         limit = max(_MIN_EXAMINED, 2 * most) if question.only else most
         found = self._find_matches(query, rows, question.narrow, limit, each)
-        matches = _drop_redundant(found.found, rows, query)
+        texts = Texts(self._index)
+        matches = _drop_redundant(found.found, rows, query, texts)
         selected, with_more, left = _select(matches, question)
-        shown = list(hits(replace(found, found=selected), rows, query))
+        shown = list(hits(replace(found, found=selected), rows, query, texts))
         if self._reindex_edited(shown):
             return self.answer(question, query)
         by_row: dict[Identity, list[SearchHit]] = {}
@@ -139,11 +140,12 @@ class Finder(Search):
         found = find_ranked(self._index, query, rows, question.narrow, question.scan)
         end = len(rows) if question.only else question.skip + question.most
         shown = found.conversations[question.skip : end]
+        texts = Texts(self._index)
         each = question.most if question.only else question.each
         groups = [
             Group(
                 rows[ranked.identity],
-                ranked_hits(ranked, rows[ranked.identity], found, query, each),
+                ranked_hits(ranked, rows[ranked.identity], found, query, each, texts),
                 more=len(useful_texts(ranked.texts)) > each,
             )
             for ranked in shown
@@ -194,7 +196,10 @@ class Finder(Search):
 
 
 def _drop_redundant(
-    matches: Sequence[TextMatch], rows: dict[Identity, ConversationRow], query: Query
+    matches: Sequence[TextMatch],
+    rows: dict[Identity, ConversationRow],
+    query: Query,
+    texts: Texts,
 ) -> list[TextMatch]:
     """Return the matches without redundant titles and markdown files.
 
@@ -202,7 +207,6 @@ def _drop_redundant(
     only its heading matches, because the heading repeats the title.
     """
     with_title = {match.identity for match in matches if match.number == TITLE}
-    texts = Texts()
 
     def is_useful(match: TextMatch) -> bool:
         if match.number != MARKDOWN or match.identity not in with_title:

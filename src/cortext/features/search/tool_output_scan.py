@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, cast
 
 import msgspec
@@ -22,6 +22,7 @@ from cortext.catalog.row import ConversationRow
 from cortext.errors import CortextError, file_and_reason
 from cortext.features.capture.transcripts import Found
 from cortext.features.listing.session_of_row import LoadedRow, read_all, read_from, transcript_of
+from cortext.features.search.scan_values import ScanLimits, TranscriptScan
 from cortext.features.search.search import SearchHit, TextFilter
 from cortext.features.secrets.index_redactions import find_redactor, redact_message
 from cortext.features.secrets.redactor import Redactor
@@ -35,8 +36,6 @@ from cortext.tools.registry import open_bridge
 from cortext.tools.transcript_folders import home_of
 
 _log = logging.getLogger("cortext.features")
-SCAN_SECONDS = 20.0
-"""The seconds after which a scan stops."""
 _LARGEST_FILE = 4 << 30
 """The size in bytes from which a file is not scanned."""
 _MOST_CONVERSATIONS = 20
@@ -45,34 +44,6 @@ _MOST_HITS = 20
 """The number of hits in one conversation."""
 _WINDOW = 29_000
 """The number of bytes that are searched at once. Up to 30,000, CPython searches twice as fast."""
-Progress = Callable[[int, int], None]
-
-
-class ScanLimits(msgspec.Struct, frozen=True):
-    """The time that a scan may take, in seconds; 0 for no scan.
-
-    `progress` is called with the number of finished conversations and the total number.
-    """
-
-    seconds: float = SCAN_SECONDS
-    progress: Progress | None = None
-
-
-NO_SCAN = ScanLimits(0)
-
-
-class TranscriptScan(msgspec.Struct, frozen=True):
-    """The conversations that a scan found, each with its hits, the newest conversation first.
-
-    `is_whole` is true if they contain the whole text, and false if they contain only its parts.
-    `too_large` has the files that were not read, and `left` is the number of conversations that
-    were not read in time.
-    """
-
-    hits: dict[Identity, list[SearchHit]] = {}
-    is_whole: bool = False
-    too_large: Sequence[str] = ()
-    left: int = 0
 
 
 def scan(

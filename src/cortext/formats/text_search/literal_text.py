@@ -88,20 +88,20 @@ class LiteralText:
         return [chunk.encode() for chunk in found] or [self.needle.lower()]
 
     @cached_property
-    def _whole(self) -> re.Pattern[str]:
-        return _compile(self.text)
+    def _whole(self) -> _TextPattern:
+        return _TextPattern(self.text)
 
     @cached_property
-    def _part_patterns(self) -> list[re.Pattern[str]]:
-        return [*map(_compile, self.parts)]
+    def _part_patterns(self) -> list[_TextPattern]:
+        return [*map(_TextPattern, self.parts)]
 
     def find(self, text: str) -> tuple[int, int] | None:
         """Return where a text contains the whole query; None if it does not."""
-        return _find(self._whole, text)
+        return self._whole.find(text)
 
     def find_parts(self, text: str) -> tuple[int, int] | None:
         """Return where the first part is, if a text contains all parts; otherwise None."""
-        spans = [_find(pattern, text) for pattern in self._part_patterns]
+        spans = [pattern.find(text) for pattern in self._part_patterns]
         return spans[0] if spans and all(spans) else None
 
 
@@ -114,20 +114,28 @@ def excerpt(text: str, span: tuple[int, int]) -> Snippet:
     return Snippet(cut.text, [(first, first + length)] if length else [])
 
 
-def _compile(text: str) -> re.Pattern[str]:
-    """Return a regular expression for a text, in any case and with any white space.
+class _TextPattern:
+    """Finds a text in other texts, in any case and with any white space.
 
     The text never matches the middle of a word, but it may match the beginning of a longer word.
     """
-    pattern = r"\s+".join(map(re.escape, text.split()))
-    return re.compile((_WORD_START if text[:1].isalnum() else "") + pattern, re.IGNORECASE)
 
+    def __init__(self, text: str) -> None:
+        words = text.split()
+        pattern = r"\s+".join(map(re.escape, words))
+        start = _WORD_START if text[:1].isalnum() else ""
+        self._pattern = re.compile(start + pattern, re.IGNORECASE)
+        self._longest_word = max(words, key=len, default="").lower()
 
-def _find(pattern: re.Pattern[str], text: str) -> tuple[int, int] | None:
-    for match in pattern.finditer(text):
-        if match.end() > match.start() and not _is_base64(text, *match.span()):
-            return match.span()
-    return None
+    def find(self, text: str) -> tuple[int, int] | None:
+        """Return where the text is in another one; None if it is not there."""
+        # A regular expression in any case is slow. Outside ASCII, it knows more pairs of letters.
+        if text.isascii() and self._longest_word not in text.lower():
+            return None
+        for match in self._pattern.finditer(text):
+            if match.end() > match.start() and not _is_base64(text, *match.span()):
+                return match.span()
+        return None
 
 
 def _is_base64(text: str, start: int, end: int) -> bool:
