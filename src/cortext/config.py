@@ -41,8 +41,8 @@ class Setting(NamedTuple):
 
     - `kind`: the type of the value: choice, tool, whole (a whole number), number, path or paths
     - `doc`: the help text
-    - `choices`: the allowed values if the kind is choice. If the kind is tool, the values that are
-      allowed besides the names of AI tools (a higher layer checks these names)
+    - `choices`: the allowed values of the kind choice. For the kind tool, these values are allowed
+      besides the names of AI tools, which this module does not check
     - `least` and `most`: the limits of a number
     - `in_workspace`: whether the settings file of a workspace may contain this setting
     """
@@ -58,7 +58,7 @@ class Setting(NamedTuple):
 
     @property
     def variable(self) -> str:
-        """The environment variable that sets this setting."""
+        """The name of the environment variable that sets this setting."""
         return "CORTEXT_" + self.name.upper().replace(".", "_")
 
     @property
@@ -92,7 +92,8 @@ class Setting(NamedTuple):
     def parse(self, text: str) -> Any:
         """Convert text from an environment variable or a command line to a value of this setting.
 
-        The value is not checked: text that is not a number is returned as text.
+        The value is not checked. If the kind is a number, but the text is not one, the text is
+        returned.
         """
         if self.kind == "paths":
             return [part for part in text.split(os.pathsep) if part]
@@ -290,7 +291,7 @@ def nearest(name: str) -> str:
 
 
 def read_settings(path: str) -> tuple[bytes, dict[tuple[str, ...], Any]]:
-    """Return the content of a settings file: its bytes, and its values by name.
+    """Return the bytes of a settings file, and its values.
 
     The values are in a dict like `{("list", "limit"): 50}`. Both are empty if the file is missing.
     """

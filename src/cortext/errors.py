@@ -41,10 +41,10 @@ class CortextError(Exception):
 
 
 def is_temporary(number: int | None) -> bool:
-    """Return whether reading the same file again may succeed after an error.
+    """Return whether reading the same file again later may succeed.
 
-    This is true if the disk or a system limit caused the error, and not the file itself. `number`
-    is the `errno` of an OSError.
+    This is true if the error came from the disk or a limit of the system, and not from the file.
+    `number` is the `errno` of the OSError.
     """
     return number in (errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 
@@ -110,7 +110,10 @@ class InvalidIdError(CortextError, ValueError):
 
 
 class InvalidTransitionError(CortextError, ValueError):
-    """A conversation cannot change from the status `old` to `new`. `completed` is final."""
+    """The status of a conversation cannot change from `old` to `new`.
+
+    For example, the status "completed" never changes.
+    """
 
     def __init__(self, old: str, new: str) -> None:
         self.old = old
@@ -151,7 +154,10 @@ class SessionCorruptedError(SessionStorageError, ValueError):
 
 
 class SessionLockedError(SessionStorageError, TimeoutError):
-    """Another process, `holder`, uses the session. We waited `waited` seconds for the lock."""
+    """Another process uses the session. `holder` describes the process.
+
+    `waited` is the number of seconds that we waited for the lock; 0 if we did not wait.
+    """
 
     def __init__(self, path: str, *, holder: str, waited: float) -> None:
         self.holder = holder
@@ -181,7 +187,8 @@ class SessionOwnerError(SessionStorageError, PermissionError):
 class CheckpointTypeError(SessionStorageError, TypeError):
     """A LangGraph checkpoint contains a type that is not allowed. Nothing was loaded or written.
 
-    If `is_kind` is true, `type` is the name of an encoding such as "pickle", and not of a type.
+    `type` is the name of the type. If `is_kind` is true, it is the name of an encoding, such as
+    "pickle".
     """
 
     def __init__(

@@ -46,7 +46,10 @@ def project_document_dir(root: str | os.PathLike[str]) -> str:
 
 
 def personal_workspace() -> str:
-    """Return the personal workspace, for conversations that took place outside any workspace."""
+    """Return the folder of the personal workspace.
+
+    It contains the conversations that took place outside of any workspace.
+    """
     return os.path.join(data_home(), "cortext", "personal")
 
 
@@ -93,7 +96,7 @@ def catalog() -> str:
 
 
 def former_catalog() -> str:
-    """Return the path at which earlier versions stored the catalog."""
+    """Return the path at which an early version stored the catalog."""
     return os.path.join(data_home(), "cortext", "catalog.sqlite3")
 
 
@@ -103,21 +106,21 @@ def words() -> str:
 
 
 def checked() -> str:
-    """Return the path of the file in which `cortext doctor` records the files that are intact.
+    """Return the path of the file in which `cortext doctor` lists the files that are intact.
 
-    The file has their fingerprints (size and time). `cortext doctor` skips an intact file until it
+    The list has their fingerprints (size and time). `cortext doctor` skips an intact file until it
     changes.
     """
     return os.path.join(cache_home(), "cortext", "checked.json")
 
 
 def known_workspaces() -> str:
-    """Return the file that lists every workspace in which cortext was used."""
+    """Return the path of the file that lists every workspace in which cortext was used."""
     return os.path.join(data_home(), "cortext", "workspaces")
 
 
 def moved_folders() -> str:
-    """Return the file that lists the folders which the user declared as moved."""
+    """Return the path of the file that lists the folders which the user declared as moved."""
     return os.path.join(data_home(), "cortext", "moved-folders")
 
 
@@ -127,7 +130,7 @@ def trash() -> str:
 
 
 def archive() -> str:
-    """Return the folder of our copies of transcripts. It has a subfolder for each AI tool."""
+    """Return the folder of cortext's copies of transcripts, with a subfolder for each AI tool."""
     return os.path.join(data_home(), "cortext", "archive")
 
 
@@ -137,7 +140,7 @@ def service_tokens() -> str:
 
 
 def running() -> str:
-    """Return the folder for temporary state. For example, hooks record running sessions in it."""
+    """Return the folder for temporary state, such as the records of running sessions from hooks."""
     return os.path.join(data_home(), "cortext", "running")
 
 
@@ -166,33 +169,40 @@ def program_sessions() -> str:
 
 
 def known_programs() -> str:
-    """Return the file that lists more folders in which programs store sessions as log files."""
+    """Return the path of the file that lists more folders in which programs store logs.
+
+    A log is a JSONL file with one session.
+    """
     return os.path.join(data_home(), "cortext", "program-folders")
 
 
 def known_documents() -> str:
-    """Return the file that lists more folders in which programs store session documents."""
+    """Return the path of the file that lists more folders in which programs store documents.
+
+    Each document is a JSON file with one session.
+    """
     return os.path.join(data_home(), "cortext", "document-folders")
 
 
 def redaction_key() -> str:
-    """Return the file with the secret key of redactions (placeholders that replace secrets).
+    """Return the path of the file with the secret key for redactions.
 
-    Each redaction contains a fingerprint of the secret, which is computed with this key.
+    A redaction is a placeholder that replaces a secret. It contains a fingerprint of the secret,
+    which is computed with this key.
     """
     return os.path.join(data_home(), "cortext", "redaction.key")
 
 
 def unfinished_redact() -> str:
-    """Return the file that lists the conversations of a redaction that has not finished."""
+    """Return the path of the file that lists the conversations of an unfinished redaction."""
     return f"{redaction_key()}.begun"
 
 
 def setup_record() -> str:
-    """Return the file that records the changes that `cortext setup` made."""
+    """Return the path of the file that records the changes that `cortext setup` made."""
     return os.path.join(data_home(), "cortext", "setup.json")
 
 
 def watch_lock_file() -> str:
-    """Return the lock file that `cortext watch` holds while it runs."""
+    """Return the path of the lock file that `cortext watch` holds while it runs."""
     return os.path.join(data_home(), "cortext", "watch.lock")

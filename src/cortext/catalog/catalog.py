@@ -1,7 +1,8 @@
-"""The catalog: one database with a row for each conversation, derived from the session files.
+"""The catalog: a database with one row for each conversation and session, made from their files.
 
-A refresh calls `stat` for each file and reads the files that changed. Each kind of source has its
-own module: `workspace_conversations`, `tool_sessions`, `log_sessions` and `program_documents`.
+Lists read these rows and not the files. A refresh calls `stat` for each file, reads the files that
+changed, and updates their rows. The modules `workspace_conversations`, `tool_sessions`,
+`log_sessions` and `program_documents` refresh one kind of source each.
 """
 
 from __future__ import annotations
@@ -32,10 +33,10 @@ T = TypeVar("T")
 
 
 class Catalog:
-    """The rows of every conversation and session, in the database at `path`.
+    """The catalog: the rows of all conversations and sessions, stored in a database.
 
-    Every method that lists rows refreshes them first (updates them from the files), unless its
-    docstring says otherwise.
+    `path` is the path of the database file, or `MEMORY` for a database in memory. Each method that
+    returns rows first updates them from the files, unless its docstring says otherwise.
     """
 
     def __init__(self, path: str) -> None:
@@ -45,7 +46,7 @@ class Catalog:
 
     @classmethod
     def at_home(cls) -> Catalog:
-        """Return the catalog of the current user. It is in memory if its folder is not writable."""
+        """Return the current user's catalog. It is in memory if its folder is not writable."""
         return cls(catalog_path())
 
     def __enter__(self) -> Catalog:
@@ -75,12 +76,12 @@ class Catalog:
     def tool_sessions(
         self, known: Iterable[ConversationRow] = (), *, patience: float | None = None
     ) -> tool_sessions.ListedToolSessions:
-        """Return the AI-tool sessions that belong to no conversation, the latest first.
+        """Refresh the sessions of AI tools, and return those that belong to no conversation.
 
-        `known` has the conversations that the caller just listed. The field `grown` of the result
-        has the sessions that belong to these conversations and whose transcripts changed since
-        cortext last copied their messages. This call reads transcripts for about `patience`
-        seconds, and the next call reads the rest. None means no limit.
+        The session with the latest activity comes first. `known` contains the conversations that
+        the caller has just listed. Their sessions are in the fields `bound` and `grown` of the
+        result (see `ListedToolSessions`). Reading stops after about `patience` seconds; None means
+        no limit. The next call reads the remaining transcripts.
         """
         began = time.time_ns()
         folder_states = tool_sessions.scan_tool_folders()
@@ -111,29 +112,30 @@ class Catalog:
         return listed._replace(rows=rows, grown=grown, bound=known_sessions)
 
     def session_counts(self) -> dict[tuple[str, str], session_counts.SessionCounts]:
-        """Return the stored counts of AI tools' sessions, by tool and session id.
+        """Return the stored message and token counts of AI-tool sessions, by tool and session id.
 
-        Nothing is counted or refreshed.
+        This method counts and refreshes nothing.
         """
         return self._run(session_counts.load_counts)
 
     def store_session_counts(
         self, counts: Iterable[tuple[ConversationRow, session_counts.SessionCounts]]
     ) -> None:
-        """Store the numbers of messages and tokens of sessions, each with the session's row."""
+        """Store message and token counts. Each item is the row of a session and its counts."""
         new = builtins.list(counts)
         if new:
             self._run(lambda db: session_counts.store_counts(db, new))
 
     def known_usage(self) -> dict[tuple[str, str], usage_table.KnownSession]:
-        """Return the sessions whose usage is stored, by tool and session id.
+        """Return the sessions whose token usage is stored, by tool and session id.
 
-        Nothing is refreshed.
+        A `KnownSession` says how much of the session's files was read. This method refreshes
+        nothing.
         """
         return self._run(usage_table.load_known)
 
     def change_usage(self, change: Callable[[sqlite3.Connection], None]) -> None:
-        """Call a function of `usage_table` that changes the stored usage, in one transaction."""
+        """Call `change` with the database, to change the stored token usage in one transaction."""
 
         def write(db: sqlite3.Connection) -> None:
             db.execute("BEGIN IMMEDIATE")
@@ -142,11 +144,17 @@ class Catalog:
         self._run(write)
 
     def usage_fact(self, name: str) -> str:
-        """Return a stored fact about all usage; "" if there is none."""
+        """Return the fact `name` about the stored token usage; "" if it is not stored.
+
+        A fact is a text with a name, such as the version of the model prices.
+        """
         return self._run(lambda db: usage_table.load_fact(db, name))
 
     def usage_sums(self, since: int, until: int) -> builtins.list[usage_table.UsageSum]:
-        """Return the stored usage between two times, in microseconds since 1970."""
+        """Return sums of the token usage that is stored for the time from `since` until `until`.
+
+        Both times are in microseconds since 1970. This method refreshes nothing.
+        """
         return self._run(lambda db: [*usage_table.load_sums(db, since, until)])
 
     def conversations_of_session(self, session_id: str) -> builtins.list[tuple[str, str]]:
@@ -159,20 +167,23 @@ class Catalog:
         return self._run(lambda db: session_links.load_links(db, session_id))
 
     def add_link(self, root: str, path: str, session_id: str) -> None:
-        """Store a new binding (link) of a conversation to a session of an AI tool.
+        """Store that a session of an AI tool is now bound (linked) to a conversation.
 
         `root` is the conversation's workspace, and `path` is its path in the workspace.
         """
         self._run(lambda db: session_links.add_link(db, root, path, session_id))
 
     def known_workspaces(self) -> builtins.list[str]:
-        """Return the folders of the workspaces that had conversations at their last refresh."""
+        """Return the root folders of the workspaces that have conversations in the catalog.
+
+        This method refreshes nothing.
+        """
         return self._run(lambda db: row_table.source_names(db, WORKSPACE))
 
     def known_rows(self, root: str) -> builtins.list[ConversationRow]:
-        """Return the conversations that the last refresh of a workspace found.
+        """Return the conversations of the workspace `root` as the last refresh found them.
 
-        Nothing is refreshed.
+        This method refreshes nothing.
         """
         rows = self._run(lambda db: row_table.load_rows(db, row_table.Source(WORKSPACE, root)))
         return [stored.row for stored in rows.values() if stored.row]
@@ -180,11 +191,11 @@ class Catalog:
     def known_latest(
         self, folder: str, most: int, *, below: bool
     ) -> builtins.list[ConversationRow]:
-        """Return the last conversations and sessions in a folder, at most `most`.
+        """Return the most recently active conversations and sessions in a folder, at most `most`.
 
-        The rows are as the last refresh found them; nothing is refreshed. If `below` is true, as
-        many rows of the folders below are added. Sessions that the user deleted, and sessions that
-        belong to a conversation, are included.
+        If `below` is true, up to `most` rows of its subfolders follow. The rows are as the last
+        refresh found them: this method refreshes nothing. They include sessions that the user
+        deleted and sessions that belong to a conversation.
         """
         return self._run(lambda db: row_table.load_latest(db, folder, most, below=below))
 
@@ -195,21 +206,22 @@ class Catalog:
     def log_sessions(
         self, folder: str, tool: str = AUR, *, lost: str = "interrupted"
     ) -> builtins.list[ConversationRow]:
-        """Return the sessions in a folder of logs (one JSONL file each), the latest first.
+        """Refresh a folder of logs, and return its sessions, the latest first.
 
-        Every row gets the value of `tool` in its field `tool`. A session is lost if its file says
-        "active", but no process has the session open. A lost session gets the value of `lost` as
-        its status. Raises SessionStorageError if the folder cannot be read.
+        A log is a JSONL file with one session. Each row gets the value of `tool` in its field
+        `tool`. A lost session gets the value of `lost` as its status. A session is lost if its
+        status is "interrupted", or if its status is "active" but no process has the session open.
+        Raises SessionStorageError if the folder cannot be read.
         """
         return log_sessions.list_logs(self._database, folder, tool, lost)
 
     def document_sessions(
         self, shelves: Sequence[program_documents.DocumentFolder], *, patience: float | None = None
     ) -> program_documents.ListedDocuments:
-        """Return the sessions that programs store as documents in the folders `shelves`.
+        """Refresh the session documents in the folders `shelves`, and return their sessions.
 
-        Reading stops after about `patience` seconds, and the next call reads the remaining
-        documents. None means no limit.
+        A session document is a JSON file that a program wrote. Reading stops after about `patience`
+        seconds; None means no limit. The next call reads the remaining documents.
         """
         began, database = time.time_ns(), self._database
         return database.repeat(
@@ -217,13 +229,13 @@ class Catalog:
         )
 
     def copies(self, known: Iterable[ConversationRow]) -> dict[tuple[str, int], int]:
-        """Return the sessions that were imported as conversations, with a time for each session.
+        """Return the sessions that were imported as conversations, with the last activity of each.
 
-        The sessions come from `aur spawn` or from programs. Each key is a session: TOOL:ID and the
-        creation time, because two programs may use the same id. Each value is the time when the
-        conversation was last active. Times are microseconds since 1970. The result combines the
-        links in the catalog with `known`, the conversations that the caller just listed. This
-        method refreshes nothing.
+        Only sessions of `aur spawn` and of programs are included. A key is a session's TOOL:ID and
+        its creation time, because two programs may use the same id. A value is the time when the
+        conversation that was made from the session was last active. Times are in microseconds since
+        1970. `known` contains the conversations that the caller has just listed. The result
+        combines them with the links in the catalog. This method refreshes nothing.
         """
         latest: dict[tuple[str, int], int] = {}
         for session, folder, at in self._run(session_links.copied_sessions):
@@ -236,11 +248,11 @@ class Catalog:
         return latest
 
     def purge(self, shelves: Collection[str] | None = None) -> None:
-        """Remove all traces of deleted conversations from the catalog file.
+        """Refresh the catalog, and remove the texts of deleted conversations from its file.
 
-        `shelves` has the folders of session documents. If it is given, the rows of documents in
-        other folders are deleted as well. Raises SessionStorageError if the file can be neither
-        cleaned nor deleted.
+        If `shelves` (folders of session documents) is given, the rows of documents in all other
+        folders are deleted too. Raises SessionStorageError if the file can be neither cleaned nor
+        deleted.
         """
         rows = self.list(self.known_workspaces())
         existing = {(os.fsencode(row.workspace), row.path) for row in rows}
@@ -262,7 +274,10 @@ class Catalog:
             raise SessionStorageError(f"could not remove the catalog: {error}") from error
 
     def remember_shown(self, terminal: str, rows: Iterable[ConversationRow]) -> None:
-        """Store the rows that a terminal just listed, so that its user can name them by number."""
+        """Store the rows that a list just showed in a terminal.
+
+        The user of the terminal can then name a row by its number.
+        """
         numbered = [
             (terminal, n, os.fsencode(root), path)
             for n, (root, path) in enumerate((row.identity for row in rows), 1)
@@ -275,28 +290,27 @@ class Catalog:
         self._run(write)
 
     def shown(self, terminal: str, number: int) -> tuple[str, str] | None:
-        """Return the identity of the row with this number in the terminal's last list, or None.
+        """Return the identity of a row in the terminal's last list, by its number.
 
-        The identity is the pair `ConversationRow.identity`.
+        Return None if there is no such row. The identity is the pair `ConversationRow.identity`.
         """
         query = "SELECT root, path FROM shown WHERE terminal = ? AND number = ?"
         row = self._run(lambda db: db.execute(query, (terminal, number)).fetchone())
         return (os.fsdecode(row[0]), row[1]) if row else None
 
     def find_unannounced(self, rows: Iterable[ConversationRow]) -> builtins.list[ConversationRow]:
-        """Return the rows that the user does not know about yet.
+        """Return those of the `rows` that cortext has not announced to the user yet.
 
-        `rows` has idle conversations that cortext paused. cortext tells the user only once about
-        each of them (see `tell_once`). A conversation that had new activity since then is returned
+        `rows` contains conversations that cortext paused because they were idle. cortext announces
+        each of them once (see `tell_once`). After new activity, a conversation can be announced
         again.
         """
         return self._run(lambda db: _find_unannounced(db, rows))
 
     def tell_once(self, rows: Iterable[ConversationRow]) -> builtins.list[ConversationRow]:
-        """Return the rows that the user does not know about yet, and mark them as known.
+        """Return the rows that `find_unannounced` returns.
 
-        These are the rows that `find_unannounced` returns. After new activity, a row can be
-        returned again.
+        Also store that cortext announces them to the user now.
         """
 
         def write(db: sqlite3.Connection) -> builtins.list[ConversationRow]:

@@ -21,10 +21,10 @@ CREATE TABLE told (root BLOB, path TEXT, paused_at INTEGER, PRIMARY KEY (root, p
 
 
 def catalog_path() -> str:
-    """Return the path of the current user's catalog, or `MEMORY` if its folder is not writable.
+    """Return the path of the current user's catalog.
 
-    If there is no file at this path yet, this function also deletes the catalog of an early
-    version, which was in another folder.
+    If its folder is not writable, return `MEMORY`, which means a database in memory. If the file
+    does not exist yet, also delete the catalog that an early version wrote to another folder.
     """
     path = paths.catalog()
     if not os.path.lexists(path):
@@ -37,7 +37,7 @@ def catalog_path() -> str:
 
 
 def open_catalog(path: str) -> Database:
-    """Return the catalog's database in the file at `path`."""
+    """Return the database of the catalog at `path`. The file is created on first use."""
     return Database(
         path,
         schema=_SCHEMA,
@@ -48,7 +48,10 @@ def open_catalog(path: str) -> Database:
 
 
 def _remove_former_catalog(path: str) -> None:
-    """Delete the catalog of an early version, which was in the data folder."""
+    """Delete the catalog that an early version stored in the data folder.
+
+    `path` is the path of the catalog today.
+    """
     former = paths.former_catalog()
     if former == path or not os.path.lexists(former):
         return

@@ -36,13 +36,15 @@ If the checksum is the same, the messages before the position are unchanged.
 def read_conversation(
     root: str, path: str, known: ReadPosition | None, files: ConversationFiles
 ) -> tuple[ConversationRow, ReadPosition] | None:
-    """Return the catalog row of the conversation at `path` below the workspace `root`.
+    """Return the row of a conversation, and the position where the next refresh continues to read.
 
-    The second value is the position where the next refresh continues to read. Return None if the
-    conversation was deleted meanwhile. `known` is the position of the last refresh. If the message
-    file only grew since then, just the new lines are read. Reading stops at the size in `files`.
+    `root` is the workspace, and `path` is the conversation's path in it. Return None if the
+    conversation was deleted meanwhile. `known` is the position at which the last refresh stopped,
+    or None. If the message file only grew since then, only the new lines are read. `files` states
+    the size of the message file: anything after this size is left for the next refresh.
+
     Raises OSError or SessionStorageError for an error of the disk or the system, such as too many
-    open files.
+    open files. Any other problem gives a row with a note.
     """
     shelf, day, name = path.rsplit("/", 2)
     place = ConversationPath(f"{root}/{shelf}", day, name)
@@ -73,7 +75,7 @@ def read_conversation(
         owner=shown(head.owner),
         parent_id=shown(head.parent_id),
         bindings=shown_bindings(head),
-        # A project's conversation belongs to its workspace, even if that folder was moved.
+        # Other conversations took place in their workspace, whose folder may have been moved.
         working_dir=shown(head.working_dir) if root == paths.personal_workspace() else "",
         stop_reason=shown(head.stop_reason),
     )
@@ -81,10 +83,10 @@ def read_conversation(
 
 
 def _read_head(root: str, place: ConversationPath) -> tuple[Session, str]:
-    """Return the head of a conversation (everything but its messages), and a note.
+    """Return the head of a conversation (a session without messages), and a note.
 
-    The note describes a problem, or is "". If the head file cannot be read, the head is made from
-    the folder's name, its day and the markdown file.
+    The note describes a problem; "" means that there is none. If the head file cannot be read, the
+    head is made from the name of the folder, its date and the markdown file.
     """
     try:
         return FolderStore(root).head(f"{place.folder[len(root) + 1 :]}"), ""
@@ -114,10 +116,11 @@ def _read_token_count(place: ConversationPath) -> int:
 def _read_lines(
     place: ConversationPath, known: ReadPosition | None, files: ConversationFiles
 ) -> tuple[ReadPosition, str]:
-    """Count the messages of a conversation, and return the new read position and a note.
+    """Count the messages of a conversation. Return the new read position and a note.
 
-    Only the messages after the position `known` are read. The new position contains the counts, and
-    the next refresh continues there. The note describes a problem, or is "".
+    `known` is the position at which the last refresh stopped, or None. Only the lines after it are
+    read, up to the file size in `files`. The new position contains the counts. The note describes a
+    problem; "" means that there is none.
     """
     if files.lines is None:
         return ReadPosition(), f"{place.lines}: is missing"
@@ -151,7 +154,11 @@ def _read_lines(
 
 
 def _check_position(fd: int, known: ReadPosition | None, size: int) -> ReadPosition:
-    """Return the position `known`, or the start of the file if earlier messages changed."""
+    """Return `known`, or the start of the file if the messages before `known` changed.
+
+    `known` is the position at which the last refresh stopped, or None. `fd` is the open message
+    file, and `size` is its size.
+    """
     if known is None or not known.end_checksum or known.size > size:
         return ReadPosition()
     end = read_range(fd, max(known.size - _CHECKSUM_BYTES, 0), known.size)
@@ -159,7 +166,7 @@ def _check_position(fd: int, known: ReadPosition | None, size: int) -> ReadPosit
 
 
 def _row_without_session(root: str, path: str, place: ConversationPath) -> ConversationRow | None:
-    """Return a row made from the markdown file of a folder that has no session files.
+    """Return the row of a folder that has a markdown file, but no session files.
 
     Return None if the folder has no markdown file.
     """

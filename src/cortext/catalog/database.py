@@ -1,8 +1,7 @@
-"""A SQLite database that is derived from session files and shared by any number of processes.
+"""A SQLite database that is made from session files and can be rebuilt from them at any time.
 
-The database can be rebuilt from the files at any time. Two functions decide what happens to a
-damaged or unusable database: `_connect_or_recreate` while the file is opened, and
-`Database.recover` after that.
+Any number of processes may share the database. Two functions decide what happens if it is damaged
+or cannot be used: `_connect_or_recreate` while the file is opened, and `Database.recover` later.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ class DatabaseUnavailableError(sqlite3.OperationalError):
 
 
 class Fallback(Enum):
-    """The ways in which a `Database` can continue if its file cannot be used."""
+    """What a `Database` uses if its file cannot be used."""
 
     NONE = "the error is raised"
     MEMORY = "a database in memory"
@@ -48,12 +47,15 @@ class Fallback(Enum):
 
 
 class Database:
-    """One database file, derived from session files. The file is created on first use.
+    """A database in one file, made from session files. The file is created on first use.
 
-    `schema` has the SQL statements that create the tables, and `version` is the number of the
-    schema. `name` is the database's name in log messages. `fallback` says how to continue if the
-    file cannot be used. SQLite may map `mapped_bytes` of the file into memory. `is_fresh` is True
-    if this object created the database.
+    - `schema`: the SQL statements that create the tables
+    - `version`: the number of the schema. A file with another number is created again
+    - `name`: the name of the database in log messages
+    - `fallback`: what to use if the file cannot be used
+    - `mapped_bytes`: the number of bytes of the file that SQLite may map into memory
+
+    The attribute `is_fresh` is True after this object created the tables.
     """
 
     def __init__(
@@ -89,11 +91,11 @@ class Database:
             return work(db)
 
     def repeat(self, operation: Callable[[], T]) -> T:
-        """Call `operation` and return its result. After an error, replace the database and retry.
+        """Call `operation` and return its result. After a database error, repair and retry.
 
-        If the database is damaged, it is deleted and created again, empty. If its file cannot be
-        used, the file stays, and the `fallback` is used instead. Both are logged. Any other error,
-        such as an invalid query, is raised.
+        A damaged database is deleted and created again, empty. If the file cannot be used, it
+        stays, and the `fallback` is used from now on. Both are logged. If neither helps, the error
+        is raised: for example, for an invalid query.
         """
         try:
             return operation()
@@ -122,7 +124,7 @@ class Database:
     def ready(self) -> None:
         """Open the database, and create it if necessary.
 
-        After the call, `is_fresh` says whether the database was created.
+        After the call, `is_fresh` says whether this object created the database.
         """
         self._open()
 
@@ -168,10 +170,7 @@ class Database:
                 remove_database(self._path)
 
     def use_memory(self, reason: object) -> None:
-        """Continue with an empty database in memory, and log the reason.
-
-        The file stays unchanged.
-        """
+        """Continue with an empty database in memory, and log `reason`. The file does not change."""
         log.warning("%s cannot be used, so this command takes longer: %s", self._name, reason)
         self.close()
         self._abandoned_path = self._abandoned_path or self._path
@@ -182,10 +181,11 @@ class Database:
     def recover(
         self, error: sqlite3.Error | UnicodeDecodeError, *, may_make_again: bool = True
     ) -> None:
-        """Replace the database after an error, or raise `error` if a replacement would not help.
+        """Repair or replace the database after `error`, or raise `error` if this would not help.
 
-        If `may_make_again` is true, a damaged database is deleted and created again. In all other
-        cases, or if this fails, the database continues as its `fallback` says.
+        If the database is damaged and `may_make_again` is true, it is deleted and created again.
+        Otherwise, or if this fails, the `fallback` is used. `error` is raised if there is no
+        fallback, if a fallback is already in use, and if a query was invalid.
         """
         if self.is_in_memory or self.is_read_only or is_bad_query(error):
             raise error
@@ -301,8 +301,8 @@ class Database:
     def _connect_to(self, make: Callable[[sqlite3.Connection], None]) -> sqlite3.Connection:
         """Connect to the file, and return the connection.
 
-        `make` is called with the connection if the file is new or has another schema version.
-        `make` creates the tables, or raises an error.
+        If the file is new or has another schema version, call `make` with the connection. `make`
+        must create the tables or raise an error.
         """
         db = sqlite3.connect(self._path, timeout=_BUSY_MS / 1000, check_same_thread=False)
         try:
@@ -315,9 +315,11 @@ class Database:
         return db
 
     def _create_file(self) -> None:
-        """Create the file with mode 0600, because SQLite would follow the umask.
+        """Create the file with mode 0600, unless it exists.
 
-        An existing file is not opened, because closing it would release SQLite's locks on it.
+        If SQLite created the file, the mode would depend on the umask. An existing file is checked,
+        but not opened: closing it would release the locks that SQLite has on it. Raises OSError if
+        there is a symbolic link or a folder at the path.
         """
         try:
             os.close(os.open(self._path, _CREATE_FLAGS, 0o600))
@@ -328,9 +330,10 @@ class Database:
             self._check_file()
 
     def _check_file(self) -> None:
-        """Check the existing file: raise OSError if it is a folder, and warn if it is empty.
+        """Raise OSError if there is a folder at the path, and log a warning if the file is empty.
 
-        There is no warning about a new empty file, which another process is about to fill.
+        A file that was created in the last seconds may be empty, because another process is about
+        to fill it.
         """
         if os.path.isdir(self._path):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), self._path)
@@ -400,7 +403,8 @@ def _refuse_other_version(db: sqlite3.Connection) -> None:
 def _enable_write_ahead_log(db: sqlite3.Connection) -> None:
     """Switch the database to a write-ahead log, and retry while the database is locked.
 
-    If two processes switch at once, SQLite does not wait, and one of them gets a lock error.
+    SQLite does not wait here: if two processes switch at the same time, one of them gets a lock
+    error at once.
     """
     end = time.monotonic() + _BUSY_MS / 1000
     while True:
@@ -454,13 +458,13 @@ def _convert_file_errors() -> Generator[None]:
 
 
 def remove_database(path: str) -> None:
-    """Delete the database at `path` with its log files. Raises OSError if that is not possible."""
+    """Delete the database at `path` and its `-wal` and `-shm` files. Raises OSError on failure."""
     with _replacement_lock(path):
         _remove_files(path)
 
 
 def _replacement_lock(path: str) -> FileLock:
-    """Return the lock for creating or deleting the files of a database.
+    """Return the lock to hold while the files of a database are created or deleted.
 
     SQLite does not expect files to appear or disappear while it opens them.
     """
@@ -502,5 +506,5 @@ def plain(text: str) -> str:
 
 
 def folded(text: str) -> str:
-    """Return text in a form for comparisons that ignore case, with lone surrogates replaced."""
+    """Return text in a form for comparisons that ignore case. Lone surrogates are replaced."""
     return plain(text).casefold()

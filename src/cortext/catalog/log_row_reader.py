@@ -1,7 +1,8 @@
 """Read one log of `aur spawn` or of a program and make its catalog row.
 
-A log is a JSONL file: the first line is the head, and each other line is a *turn* (one message). A
-damaged log still gives a row, with as much as can be read and a note about the problem.
+A log is a JSONL file. Its first line is the head (title, status and so on), and each other line is
+a *turn* (one message). A damaged log still gives a row, with as much as can be read and a note
+about the problem.
 """
 
 from __future__ import annotations
@@ -50,9 +51,9 @@ _STATUS_NAMES = {"paused": "interrupted"}
 class _Turns(msgspec.Struct, frozen=True):
     """The turns that a refresh counted in a log.
 
-    `position` is the point at which the next refresh starts to read. `turn_count` is the number of
-    all turns, and `last` is the time of the last turn. `request` is the user's first request among
-    the turns that were read now, or None. `note` describes a problem, or is "".
+    `position` is where the next refresh starts to read. `turn_count` is the number of all turns,
+    and `last` is the time of the last turn. `request` is the user's first request among the turns
+    that this refresh read, or None. `note` describes a problem, or is "".
     """
 
     position: ReadPosition
@@ -69,8 +70,8 @@ class _TooLongError(Exception):
 class _LogHead(msgspec.Struct, frozen=True):
     """The first line of a log.
 
-    `session` is the head, or None if it cannot be read. The turns begin at the byte `start` and at
-    the line number `line`. `note` describes a problem, or is "".
+    `session` has the fields of the head, or is None if the line cannot be read. The turns begin at
+    the byte `start` on line number `line`. `note` describes a problem, or is "".
     """
 
     session: Session | None
@@ -80,10 +81,7 @@ class _LogHead(msgspec.Struct, frozen=True):
 
 
 class _Previous(msgspec.Struct, frozen=True):
-    """The row of a log at the last refresh, and the position up to which the log was read.
-
-    Each of the two is None if it is unknown.
-    """
+    """What the last refresh stored about a log: its row and the read position, or None for each."""
 
     row: ConversationRow | None
     position: ReadPosition | None
@@ -92,8 +90,8 @@ class _Previous(msgspec.Struct, frozen=True):
 def latest_time(row: ConversationRow) -> int:
     """Return the latest time of any turn (message) in a log, in microseconds since 1970.
 
-    If the computer's clock was set back, this time is later than the time of the last turn. If
-    there is no turn, return the time of the start.
+    This time is later than the time of the last turn if the computer's clock was set back. If there
+    is no turn, return the start time of the session.
     """
     return max(row.latest_message, row.created_at, row.last_active)
 
@@ -108,9 +106,9 @@ def read_log(
 ) -> ReadRow | None:
     """Return the catalog row of the log `id` in a folder; None if the file does not exist.
 
-    The row gets the value of `tool` in its field `tool`. `old` is the row of the last refresh, and
-    `position` is its read position. If the file only grew since then, just the first line and the
-    new lines are read.
+    The row gets the value of `tool` in its field `tool`. `old` and `position` are the row and the
+    read position of the last refresh, if there was one. If the file only grew since then, only the
+    first line and the new lines are read.
     """
     path = f"{folder}/{id}{SUFFIX}"
     try:
@@ -187,10 +185,10 @@ def _unreadable_row(path: str, id: str, reason: str, tool: str) -> ReadRow:
 
 
 def _title(session: Session, turns: _Turns, old: ConversationRow | None) -> str:
-    """Return the title of the previous row, `old`, or make a title from the user's first request.
+    """Return the title of the row `old`, or make a title from the user's first request.
 
-    `old` is None if there is no previous row, or if all turns were read again. Return "" if there
-    is no request.
+    `old` is the row of the last refresh; None if there is none, or if all turns were read again.
+    Return "" if there is no request.
     """
     if old is not None and old.title:
         return old.title
@@ -216,9 +214,9 @@ def _read_head(fd: int, path: str, size: int) -> _LogHead:
 
 
 def _first_line(fd: int, size: int) -> tuple[bytes, int]:
-    """Return line 1 of a file without its newline, and the offset where line 2 begins.
+    """Return the first line of a file without its newline, and the offset of the second line.
 
-    `size` is the size of the file. A line that is too long is cut.
+    `size` is the size of the file. A line that is too long for a turn is cut.
     """
     line, offset = b"", 0
     step = 1 << 12
@@ -235,8 +233,8 @@ def _known_position(
 ) -> ReadPosition:
     """Return the position in the open log `fd` at which to start to read turns.
 
-    This is the read position in `old` (the last refresh), if the log is intact and the turns before
-    this position are unchanged. Otherwise it is the start of the first turn.
+    This is the position at which the last refresh (`old`) stopped, if the turns before it are
+    unchanged. If they changed, or if the log is or was damaged, it is the start of the first turn.
     """
     beginning = ReadPosition(inode=status.st_ino, start=head.start)
     known = old.position if old.row and not old.row.is_damaged else None
@@ -265,8 +263,8 @@ def _checksum(fd: int, offset: int, end: int) -> int:
 def _count_turns(fd: int, path: str, head: _LogHead, known: ReadPosition, size: int) -> _Turns:
     """Count the turns of a log.
 
-    Only the turns after the position `known` are read. Their number is added to the counts in
-    `known`. The file is read up to the byte `size`, one block at a time.
+    `known` is the position at which the last refresh stopped, with its counts. Only later turns are
+    read, and added to these counts. The file is read up to the byte `size`, one block at a time.
     """
     at, lines = known.size or head.start, known.lines or head.line - 1
     position = now = replace(known, size=at, lines=lines)
@@ -291,7 +289,7 @@ def _count_turns(fd: int, path: str, head: _LogHead, known: ReadPosition, size: 
 
 
 def _advance(known: ReadPosition, block: bytes, turns: Sequence[SessionMessage]) -> ReadPosition:
-    """Return the read position after a block of lines. `turns` are the turns in the block."""
+    """Return the read position after `block`, a block of lines that contains `turns`."""
     times = [turn.timestamp for turn in turns]
     return replace(
         known,
@@ -305,9 +303,10 @@ def _advance(known: ReadPosition, block: bytes, turns: Sequence[SessionMessage])
 
 
 def _blocks(fd: int, offset: int, end: int) -> Iterator[bytes]:
-    """Yield blocks of complete lines, then the last line if it has no newline.
+    """Yield the file from `offset` to `end` in blocks of complete lines.
 
-    Raises _TooLongError for a line that is too long to be a turn.
+    If the last line has no newline, it is a block of its own. Raises _TooLongError for a line that
+    is too long to be a turn.
     """
     pending: list[bytes] = []
     while data := read_range(fd, offset, min(offset + _BLOCK, end)):

@@ -1,8 +1,8 @@
 """Use the catalog to list the sessions in a folder of logs (one JSONL file each).
 
-`aur spawn` or another program wrote the logs. A refresh calls `stat` for each log and reads the
-logs that changed. It does not write to the folder. It only deletes an old index there, which
-version 0.1.0 wrote.
+`aur spawn` or another program wrote the logs. A refresh calls `stat` for each log, and reads the
+logs that changed. It changes nothing in the folder, with one exception: it deletes the index that
+version 0.1.0 wrote there.
 """
 
 from __future__ import annotations
@@ -58,18 +58,18 @@ class _FolderScan(msgspec.Struct, frozen=True):
 
     @property
     def is_settled(self) -> bool:
-        """Whether the modification time of the folder is old enough to be reliable.
+        """Whether the folder has the same modification time only as long as no file is added.
 
-        Two changes within one clock tick give the folder the same time. After that tick, a new file
-        always changes the time.
+        Two changes within one clock tick give the folder the same time. So this is True if that
+        clock tick was over when the scan started.
         """
         return self.time < self.began - FRESH_NS
 
 
 def list_logs(database: Database, folder: str, tool: str, lost: str) -> list[ConversationRow]:
-    """Return the sessions in a folder of logs, the latest first.
+    """Refresh a folder of logs, and return its sessions, the latest first.
 
-    Every row gets the value of `tool` in its field `tool`. A lost session gets the value of `lost`
+    Each row gets the value of `tool` in its field `tool`. A lost session gets the value of `lost`
     as its status (see `_with_status`). The field `last_active` is the time of the last turn
     (message), or the start time if there is no turn. The row of a damaged session has a note. An
     incomplete last line is not damage. Raises SessionStorageError if the folder cannot be read.
@@ -137,9 +137,9 @@ def _find_changes(
     folders: KnownFolders,
     load_position: PositionLoader,
 ) -> SourceChanges:
-    """Read the logs that are new or changed, and return the differences from the catalog."""
+    """Read the logs that are new or changed, and return the changes of their rows."""
     ids = _changed_ids(scan.fd, ((id, stored.fingerprint) for id, stored in known.items()))
-    # A folder with the same time has the same names.
+    # If the time of the folder is the same, no file was added or removed.
     is_unchanged = folders.get(_FOLDER) == str(scan.time) and scan.is_settled
     if not is_unchanged:
         ids |= _list_ids(scan.fd) - known.keys()
@@ -178,7 +178,7 @@ def _read_row(
 
 
 def _with_status(rows: list[ConversationRow], folder: str, lost: str) -> list[ConversationRow]:
-    """Return the rows. Every lost session gets the value of `lost` as its status.
+    """Return the rows, with the status `lost` for each lost session.
 
     A session is lost if its status is "interrupted", or if its status is "active" but no process
     has the session open.
@@ -211,7 +211,10 @@ def _is_live(folder: str, id: str, marked: set[str]) -> bool:
 
 
 def _marked_ids(folder: str) -> set[str]:
-    """Return the ids of the sessions that have a mark file, because a process opened them once."""
+    """Return the ids of the sessions that have a mark file.
+
+    A process creates the file when it opens the session. The file stays when the session is closed.
+    """
     try:
         return set(os.listdir(mark_path(folder)))
     except OSError:
@@ -219,13 +222,16 @@ def _marked_ids(folder: str) -> set[str]:
 
 
 def _list_ids(fd: int) -> set[str]:
-    """Return the names of the files in the folder `fd` that may be logs, without the suffix."""
+    """Return the names of the files in the open folder `fd` that may be logs, without `.jsonl`."""
     cut = -len(SUFFIX)
     return {name[:cut] for name in os.listdir(fd) if name.endswith(SUFFIX)}
 
 
 def _changed_ids(fd: int, known: Iterable[tuple[str, str]]) -> set[str]:
-    """Return the ids of the logs in the folder `fd` whose fingerprints differ from `known`."""
+    """Return the ids of the logs that changed or no longer exist.
+
+    `fd` is the open folder, and `known` has the id and the stored fingerprint of each log.
+    """
     changed: set[str] = set()
     stat = os.stat
     # A plain loop, because a refresh of many logs spends most of its time in it.

@@ -28,7 +28,8 @@ _SHORTEST_PREFIX = 4
 def resolve(query: str, rows: Sequence[ConversationRow]) -> list[ConversationRow]:
     """Return the rows that a user means by a query: an id, the start of an id, or words.
 
-    These meanings are tried in this order. The first one that finds any row gives the result.
+    These meanings are tried in this order. The result has the rows for the first meaning that
+    matches any row.
     """
     return by_id(query, rows) or by_other_id(query, rows) or by_part(query, rows)
 
@@ -36,8 +37,8 @@ def resolve(query: str, rows: Sequence[ConversationRow]) -> list[ConversationRow
 def by_id(query: str, rows: Sequence[ConversationRow]) -> list[ConversationRow]:
     """Return the rows whose id is exactly the query.
 
-    For a conversation, the query can also be `DATE/ID` or the path. These rows take precedence over
-    rows that match the query in another way.
+    For a conversation, the query can also be `DATE/ID` or the path. Other sessions are returned
+    only if no conversation matches.
     """
     return _first_matches(query.strip(), rows, (_has_path, _has_key))
 
@@ -45,8 +46,8 @@ def by_id(query: str, rows: Sequence[ConversationRow]) -> list[ConversationRow]:
 def by_other_id(query: str, rows: Sequence[ConversationRow]) -> list[ConversationRow]:
     """Return the rows whose id in another program is exactly the query.
 
-    These are sessions to which a program gave this id, and conversations that are bound to a
-    session of an AI tool with this id.
+    These are sessions to which a program gave this id, and conversations that are bound (linked) to
+    an AI tool's session with this id.
     """
     text = " ".join(query.split())  # rows have single spaces
     if not text:
@@ -57,9 +58,9 @@ def by_other_id(query: str, rows: Sequence[ConversationRow]) -> list[Conversatio
 def by_part(query: str, rows: Sequence[ConversationRow]) -> list[ConversationRow]:
     """Return the rows whose id starts with the query. If there are none, search for its words.
 
-    A row then matches if its title and summary contain every word. A number of one or two digits
-    finds nothing. A final "…" is ignored, because a terminal may have shortened the text that the
-    user copied.
+    A row contains the words if each word is in its title or its summary. If nothing is found, a "…"
+    at the end of the query is removed, because a terminal may have shortened the text that the user
+    copied. A query of one or two digits finds nothing.
     """
     text = query.strip()
     if not text or is_number(text):
@@ -73,7 +74,7 @@ def by_part(query: str, rows: Sequence[ConversationRow]) -> list[ConversationRow
 def is_number(query: str) -> bool:
     """Return whether a query is one or two digits, which mean a position in the last list.
 
-    Such digits are not searched as the start of an id, because many ids and dates start with them.
+    They never mean the start of an id, because many ids and dates start with the same digits.
     """
     text = query.strip()
     return len(text) < _SHORTEST and text.isascii() and text.isdecimal()
@@ -84,10 +85,10 @@ def _first_matches(
     rows: Sequence[ConversationRow],
     tests: Sequence[Callable[[ConversationRow, str], bool]],
 ) -> list[ConversationRow]:
-    """Try the tests in order until rows pass one of them, and return these rows.
+    """Return the rows that pass a test. The first test that any row passes decides.
 
-    Each test is called with a row and `text`. Later tests are not tried. The result is empty if no
-    row passes any test, or if `text` is not a single word.
+    Each test is called with a row and `text`. The result is empty if no row passes any test, or if
+    `text` is not a single word.
     """
     # A text with a space cannot be an id.
     for matches in tests if len(text.split()) == 1 else ():
@@ -124,7 +125,8 @@ def has_bound_session(row: ConversationRow, text: str) -> bool:
 def misspelt(query: str, rows: Sequence[ConversationRow]) -> list[ConversationRow]:
     """Return all rows whose title is similar to a misspelled query, the most similar first.
 
-    Either the whole title is similar, or the title has a similar word for every word of the query.
+    Either the whole title is similar to the query, or each word of the query is similar to a word
+    of the title.
     """
     from rapidfuzz import fuzz, utils
 
@@ -159,7 +161,7 @@ def _similar_words(typed: str, words: Collection[str]) -> set[str]:
 def nearest(query: str, rows: Sequence[ConversationRow]) -> list[ConversationRow]:
     """Return up to three rows to suggest to the user when a query finds nothing.
 
-    Their titles, or single words of their titles, are similar to the query.
+    Either the whole title of such a row, or a word of the title, is similar to the query.
     """
     from rapidfuzz import fuzz, utils
 

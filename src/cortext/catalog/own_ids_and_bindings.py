@@ -1,4 +1,4 @@
-"""Get values for a catalog row from the head of a session (everything but its messages)."""
+"""Get ids and bindings for a catalog row from the fields of a session."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ _OWN_IDS = "session_id", "thread_id", "conversation_id"
 
 
 def own_id(session: Session) -> str:
-    """Return the id that a framework gave a session; "" if cortext uses the same id.
+    """Return the id that an agent framework gave a session.
 
-    An adapter for a framework stores the framework's id in the metadata of the session.
+    The framework's adapter stores this id in the metadata of the session. Return "" if there is
+    none, or if it is the id of the session itself.
     """
     ids = (session.metadata.get(name) for name in _OWN_IDS)
     given = next((id for id in ids if isinstance(id, str) and id), session.id)
@@ -23,7 +24,7 @@ def own_id(session: Session) -> str:
 def shown_bindings(session: Session) -> tuple[BoundSession, ...]:
     """Return the AI-tool sessions that are bound (linked) to a conversation.
 
-    `session` is the session of the conversation. Names and ids in the result are safe to show.
+    `session` has the fields of the conversation. Names and ids in the result are safe to show.
     """
     return tuple(
         BoundSession(shown(each.tool), id)

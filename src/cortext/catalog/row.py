@@ -25,12 +25,15 @@ _OWNER_NAMES = {AUR: "`cortext spawn`", DOCUMENT: "one of your programs"}
 
 
 def name_of_tool(tool: str) -> str:
-    """Return the name that users see for a `ConversationRow.tool`, such as `spawn` for `AUR`."""
+    """Return the name that users see for a value of the field `ConversationRow.tool`.
+
+    This is `spawn` for `AUR`. For any other value, it is the value itself.
+    """
     return SPAWN if tool == AUR else tool
 
 
 class NotInWorkspaceError(CortextError):
-    """A session belongs to no workspace, but the command needs a conversation of a workspace."""
+    """A command needs a conversation of a workspace, but the given session belongs to none."""
 
     def __init__(self, tool: str, id: str) -> None:
         self.tool = tool
@@ -164,10 +167,10 @@ class ConversationRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 
     @property
     def source_ids(self) -> tuple[str, ...]:
-        """The session that the conversation was imported from, as TOOL:ID.
+        """The session from which the conversation was imported, as TOOL:ID.
 
-        The tuple has one item, for a session of `aur spawn` or of a program. It is empty if the
-        conversation was not imported from such a session.
+        Only imports from `aur spawn` and from programs count. The tuple has one item, or none if
+        the conversation was not imported from such a session.
         """
         is_copy = self.parent_id.startswith((f"{AUR}:", f"{DOCUMENT}:"))
         return (self.parent_id,) if is_copy else ()

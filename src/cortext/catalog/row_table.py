@@ -1,8 +1,8 @@
 """The catalog table that stores one row for each conversation or session.
 
 Rows come from a *source*: a workspace, an AI tool, a folder of logs or a folder of documents. The
-table stores a row with the fingerprint of its files (inode, size and modification time). A refresh
-therefore reads only files that changed. A second table has the fingerprints of a source's folders.
+table stores each row with the fingerprint of its files (inode, size and modification time), so that
+a refresh reads only the files that changed. A second table has the fingerprints of folders.
 """
 
 from __future__ import annotations
@@ -48,13 +48,16 @@ class Source(msgspec.Struct, frozen=True):
 
 
 class ReadPosition(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """The position up to which a refresh has read a message file, with counts and checksums.
+    """The position at which a refresh stopped reading a message file. The next one continues there.
 
-    The next refresh reads only the lines after this position. `start` is the byte where the
-    messages begin, and `size` is the byte where the last complete line ends. `lines` and `messages`
-    are the numbers of lines and messages before the position. `last` is the time of the last
-    message, and `latest` is the latest time of any message. `end_checksum` covers the last bytes
-    before the position, and `checksum` covers everything from `start`.
+    - `inode`: the inode of the file
+    - `start`: the byte where the messages begin
+    - `size`: the byte after the last line that was read, which is the position itself
+    - `lines` and `messages`: the numbers of lines and messages before the position
+    - `last`: the time of the last message before the position
+    - `latest`: the latest time of any message before the position
+    - `end_checksum`: a checksum of the last bytes before the position
+    - `checksum`: a checksum of all bytes from `start` to the position
     """
 
     inode: int = 0
@@ -69,11 +72,12 @@ class ReadPosition(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class StoredRow(Struct, gc=False):
-    """A catalog row in the table, with the fingerprint of the conversation's files.
+    """A row as the table stores it.
 
-    `row` is None if the files contain no conversation to list. `fingerprint` is "" if the next
-    refresh must read the files again. `position` is where the next refresh continues to read. It is
-    None in rows that `load_rows` returns, because only a changed row needs it: see `load_position`.
+    `row` is None if the files contain no conversation to list. `fingerprint` is the fingerprint of
+    the files; "" means that the next refresh must read them again. `position` is where the next
+    refresh continues to read. `load_rows` leaves it None, because only changed rows need it (see
+    `load_position`).
     """
 
     fingerprint: str
@@ -81,15 +85,15 @@ class StoredRow(Struct, gc=False):
     position: ReadPosition | None = None
 
     def is_same(self, other: StoredRow | None) -> bool:
-        """Return whether another stored row has the same row and fingerprint."""
+        """Return whether `other` has the same row and the same fingerprint."""
         return bool(other) and (self.fingerprint, self.row) == (other.fingerprint, other.row)
 
 
 class ReadRow(msgspec.Struct, frozen=True):
-    """A catalog row that was just read from a file, with the file's fingerprint.
+    """A catalog row that was just read from a file.
 
-    The fingerprint is None if the file could not be opened. `position` is where the next refresh
-    continues to read, or None if it must read everything.
+    `fingerprint` is the fingerprint of the file, or None if the file could not be opened.
+    `position` is where the next refresh continues to read; None means at the start.
     """
 
     row: ConversationRow
@@ -97,11 +101,11 @@ class ReadRow(msgspec.Struct, frozen=True):
     position: ReadPosition | None = None
 
     def to_store(self, began: int) -> StoredRow:
-        """Return the row to store in the table.
+        """Return the row in the form in which the table stores it.
 
-        `began` is the time when the refresh started, in nanoseconds since 1970. A file that was
-        just written can change again without a new modification time. The row of such a file gets
-        no fingerprint, so the next refresh reads the file again.
+        `began` is the time when the refresh started, in nanoseconds since 1970. A file that changed
+        just before can change again without a new modification time. Its row is stored without a
+        fingerprint, so that the next refresh reads the file again.
         """
         found = self.fingerprint
         is_settled = found is not None and found.mtime_ns < began - FRESH_NS
@@ -127,7 +131,7 @@ def load_rows(db: sqlite3.Connection, source: Source) -> dict[str, StoredRow]:
 
 
 def load_position(db: sqlite3.Connection, source: Source, key: str) -> ReadPosition | None:
-    """Return the read position of a stored row; None if its files must be read from the start."""
+    """Return the read position of a stored row; None if the file must be read from its start."""
     query = "SELECT position FROM rows WHERE kind = ? AND source = ? AND key = ?"
     found = db.execute(query, (*_source_columns(source), _to_column(key))).fetchone()
     try:
@@ -146,7 +150,7 @@ def load_fingerprints(db: sqlite3.Connection, source: Source) -> dict[str, str]:
 def store_rows(
     db: sqlite3.Connection, source: Source, new: Mapping[str, StoredRow], gone: Iterable[str] = ()
 ) -> None:
-    """Write new and changed rows of a source, and delete the rows whose keys are in `gone`."""
+    """Write the rows in `new` by their keys, and delete the rows whose keys are in `gone`."""
     where = _source_columns(source)
     db.executemany(
         "DELETE FROM rows WHERE kind = ? AND source = ? AND key = ?",
@@ -179,10 +183,10 @@ def load_folders(db: sqlite3.Connection, source: Source) -> dict[str, str]:
 def store_folders(
     db: sqlite3.Connection, source: Source, new: Mapping[str, str], gone: Iterable[str] = ()
 ) -> None:
-    """Write and delete the fingerprints of the folders of a source.
+    """Write and delete folder fingerprints of a source.
 
-    `new` has the fingerprints to write, by folder path. `gone` has the paths of the folders whose
-    fingerprints are deleted.
+    `new` has the fingerprints to write, by the folder's path. `gone` has the paths of the folders
+    whose fingerprints are deleted.
     """
     where = _source_columns(source)
     db.executemany(
@@ -201,12 +205,12 @@ def store_folders(
 def load_latest(
     db: sqlite3.Connection, folder: str, most: int, *, below: bool
 ) -> list[ConversationRow]:
-    """Return the last rows of a folder, at most `most`.
+    """Return the most recently active rows of a folder, from all sources, at most `most`.
 
-    The rows of all sources are considered. If `below` is true, as many rows of the folders below
-    are added. Raises UnreadableError if a row cannot be decoded.
+    If `below` is true, up to `most` rows of its subfolders follow. Raises UnreadableError if a row
+    cannot be decoded.
     """
-    # Two queries: the index has the rows of a single folder in the wanted order.
+    # One query for both would be slower: the index orders the rows of a single folder only.
     found = db.execute(_LATEST_IN, (_folder_column(folder), most)).fetchall()
     if below:
         name = folder.rstrip("/")
@@ -238,13 +242,13 @@ def _source_columns(source: Source) -> tuple[str, str | bytes]:
 def _to_column(text: str) -> str | bytes:
     """Convert a text to a value that SQLite can store.
 
-    Text that is not ASCII becomes bytes, because a file name may not be valid UTF-8.
+    Text that is not ASCII becomes bytes, because it may be a file name that is not valid UTF-8.
     """
     return text if text.isascii() else text.encode("utf-8", _PATH_ERRORS)
 
 
 def _folder_column(folder: str) -> bytes:
-    """Convert a folder to bytes, so that all folders of the column can be compared."""
+    """Convert the path of a folder to bytes, so that SQLite can compare all paths in the column."""
     return folder.encode("utf-8", _PATH_ERRORS)
 
 

@@ -15,7 +15,7 @@ _SHORTEST_KEY_PART = 12
 
 
 def shown(text: str) -> str:
-    """Return the text on one line, without control characters and lone surrogates."""
+    """Return the text on one line, with control characters and lone surrogates replaced."""
     return plain(clean(text, lines=False))
 
 
@@ -30,8 +30,8 @@ def replace_nul(path: str) -> str:
 def told(text: str) -> str:
     """Return the text on one line, printable, and with a placeholder for each secret in it.
 
-    Every text that goes into a catalog row passes through this function. SQLite keeps deleted text
-    in its file for a while, so a secret must never be stored.
+    Titles, summaries and tags pass through this function before they are stored in the catalog.
+    SQLite keeps deleted text in its file for a while, so a secret must never be stored.
     """
     if not could_hold(text):
         return shown(text)
@@ -52,5 +52,5 @@ def _without_partial_key(text: str) -> str:
 
 
 def redact_all(texts: Iterable[str]) -> tuple[str, ...]:
-    """Return the texts after `told` has replaced their secrets. Empty texts are left out."""
+    """Return what `told` returns for each of the texts. Empty texts are left out."""
     return tuple(text for text in map(told, texts) if text)

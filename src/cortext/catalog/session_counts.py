@@ -1,7 +1,7 @@
-"""The catalog table with the numbers of messages and tokens of AI tools' sessions.
+"""The catalog table with the numbers of messages and tokens of AI-tool sessions.
 
-A refresh reads only the beginning and the end of a transcript, so it cannot count the messages.
-They are counted separately. A count is valid as long as the transcript has the same fingerprint.
+A refresh reads only the beginning and the end of a transcript, so the messages are counted
+separately. A count is valid as long as the transcript has the same fingerprint.
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ CREATE TABLE counts (tool TEXT, id TEXT, fingerprint TEXT, messages INTEGER, tok
 
 
 class SessionCounts(msgspec.Struct, frozen=True, gc=False):
-    """The numbers of messages and tokens of a session, when it had this fingerprint."""
+    """The numbers of messages and tokens of a session.
+
+    `fingerprint` is the fingerprint that the transcript had when its messages were counted.
+    """
 
     fingerprint: str
     messages: int
@@ -29,7 +32,7 @@ class SessionCounts(msgspec.Struct, frozen=True, gc=False):
 
 
 def load_counts(db: sqlite3.Connection) -> dict[tuple[str, str], SessionCounts]:
-    """Return the stored counts, by tool and session id."""
+    """Return the stored counts of all sessions, by tool and session id."""
     found = db.execute("SELECT tool, id, fingerprint, messages, tokens FROM counts").fetchall()
     return {(tool, id): SessionCounts(*counts) for tool, id, *counts in found}
 
@@ -37,7 +40,7 @@ def load_counts(db: sqlite3.Connection) -> dict[tuple[str, str], SessionCounts]:
 def store_counts(
     db: sqlite3.Connection, counts: Iterable[tuple[ConversationRow, SessionCounts]]
 ) -> None:
-    """Store the counts of sessions, each with the session's row."""
+    """Store counts. Each item is the row of a session and its counts."""
     db.executemany(
         "INSERT OR REPLACE INTO counts VALUES (?,?,?,?,?)",
         [

@@ -1,8 +1,9 @@
-"""The catalog's links from conversations to sessions: bindings and imports.
+"""The links in the catalog from conversations to sessions.
 
-A conversation is bound to the sessions of AI tools whose messages belong to it. It may also be an
-import (a copy) of a session. The links have two uses. Lists show a conversation and its session
-only once. And a hook that runs in a tool session finds the conversation without a refresh.
+A *binding* links a conversation to a session of an AI tool whose messages belong to it. A *copy*
+links a conversation to the session from which it was imported. With these links, a list shows a
+conversation and its session only once. Also, a hook in an AI tool can find the conversation of the
+tool's session without a refresh.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def store_links(
 ) -> None:
     """Replace the stored links of some conversations of the workspace `root`.
 
-    `rows` has the conversations by path. A row of None means that the conversation was deleted.
+    `rows` has the row of each conversation by its path, or None for a deleted conversation.
     """
     key = os.fsencode(root)
     for path, row in rows.items():
@@ -49,7 +50,7 @@ def store_links(
 
 
 def add_link(db: sqlite3.Connection, root: str, path: str, session_id: str) -> None:
-    """Store a new binding (link) of a conversation to a session of an AI tool.
+    """Store that a session of an AI tool is now bound (linked) to a conversation.
 
     `root` is the conversation's workspace, and `path` is its path in the workspace. The next
     refresh of the conversation replaces this link.
@@ -84,9 +85,9 @@ def bound_sessions(db: sqlite3.Connection) -> list[tuple[str, str]]:
 def copied_sessions(db: sqlite3.Connection) -> list[tuple[tuple[str, int], str, int]]:
     """Return the sessions that were imported as conversations.
 
-    The sessions come from `aur spawn` or from programs. Each item has the session as TOOL:ID with
-    its creation time, the folder of its conversation, and the time when the conversation was last
-    active.
+    The sessions come from `aur spawn` or from programs. Each item has three values: the session
+    (its TOOL:ID and its creation time), the path of the conversation's folder, and the time when
+    the conversation was last active.
     """
     query = "SELECT id, created_at, workspace, path, last_active FROM links WHERE relation = ?"
     return [

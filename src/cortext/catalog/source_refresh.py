@@ -1,8 +1,8 @@
-"""Bring the rows of the catalog up to date with the session files.
+"""Update the rows of the catalog from the session files.
 
-A *source* is a workspace, an AI tool, a folder of logs or a folder of documents. Every source is
-refreshed in three steps: load the rows of the catalog, find the changes, store the changes. Only
-the second step differs, because each kind of source arranges its files in its own way.
+A *source* is a workspace, an AI tool, a folder of logs or a folder of documents. A refresh of a
+source has three steps: load its rows from the catalog, find the changes, store the changes. Only
+the second step depends on the kind of source, because each kind arranges its files in its own way.
 """
 
 from __future__ import annotations
@@ -57,12 +57,14 @@ def refresh_source(
     find_changes: Callable[[KnownRows, KnownFolders, PositionLoader], SourceChanges],
     also_store: Callable[[sqlite3.Connection, SourceChanges], None] = lambda _db, _changes: None,
 ) -> dict[str, StoredRow]:
-    """Bring the catalog rows of one source up to date, and return all of its rows by key.
+    """Update the catalog rows of one source from its files, and return all of its rows by key.
 
-    `find_changes` is called with the stored rows, the stored folder fingerprints, and a function
-    that loads the read position of a changed row. It returns the changes.
-    `also_store` is called with the database and the changes, and can write more data in the same
-    transaction. An interrupted refresh changes nothing.
+    - `find_changes`: a function that returns the changes. It is called with the stored rows, the
+      stored folder fingerprints, and a function that loads the read position of a row by its key
+    - `also_store`: a function that writes more data in the same transaction. It is called with the
+      database and the changes
+
+    If a refresh is interrupted, nothing is stored.
     """
     rows, folders = database.run(lambda db: (load_rows(db, source), load_folders(db, source)))
     changes = find_changes(

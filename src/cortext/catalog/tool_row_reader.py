@@ -49,9 +49,8 @@ class NewToolRows(msgspec.Struct, frozen=True):
 class _Candidate(msgspec.Struct, frozen=True):
     """A transcript from which the catalog row of a session can be made.
 
-    A session can have several transcripts. `source` is the transcript, and `bridge` is the object
-    that reads it. `fingerprint` is the text that the catalog stores to notice changes. `time` is
-    the modification time in nanoseconds.
+    `source` says where the transcript is, and `bridge` can read it. `fingerprint` is the text that
+    the catalog stores to notice changes. `time` is the modification time in nanoseconds since 1970.
     """
 
     bridge: Bridge
@@ -102,8 +101,8 @@ class _ToolHome:
 class _Session(msgspec.Struct, frozen=True):
     """One session of an AI tool. `key` is the pair of tool and session id.
 
-    `found` has the transcripts of the session, the latest first. `archive` has cortext's own copies
-    of the tool's transcripts. Some of these copies may belong to this session.
+    `found` has the transcripts of the session, the latest first. `archive` has cortext's copies of
+    all transcripts of the tool, including those of this session.
     """
 
     key: tuple[str, str]
@@ -111,7 +110,7 @@ class _Session(msgspec.Struct, frozen=True):
     archive: _ToolHome
 
     def all(self) -> Iterator[_Candidate]:
-        """Yield the transcripts of the session, then the copies in the archive."""
+        """Yield the transcripts of the session, then cortext's copies of them."""
         yield from self.found
         copies = self.archive.sessions.get(self.key[1], [])
         if copies is not self.found:
@@ -128,8 +127,8 @@ def read_changed_sessions(
 
     `folder_states` has the state of each folder, by tool and path. `known` has the fingerprints in
     the catalog, by tool and session id. Sessions in `deleted` (pairs of tool and id) get no row.
-    Reading stops after about `patience` seconds; None means no limit. cortext's archive may have a
-    copy of a transcript. The tool's own transcript is preferred to the copy.
+    Reading stops after about `patience` seconds; None means no limit. If the tool's own transcript
+    exists, it is used, and not the copy in cortext's archive.
     """
     found_sessions = (session for tool in known for session in _find_sessions(tool, folder_states))
     sessions = {session.key: session for session in found_sessions if session.key not in deleted}
@@ -153,7 +152,10 @@ def read_changed_sessions(
 
 
 def read_session_row(bridge: Bridge, source: TranscriptSource) -> ConversationRow | None:
-    """Return the row of one transcript as a refresh makes it; None if lists do not show it."""
+    """Return the row that a refresh makes from a transcript.
+
+    Return None if lists do not show the session.
+    """
     return _read_row(_Candidate(bridge, source, "", _modified_at(source)))[0]
 
 
@@ -176,8 +178,8 @@ def _find_sessions(
 def _modified_at(source: TranscriptSource) -> int:
     """Return the time when a transcript last changed, in nanoseconds since 1970; 0 if unknown.
 
-    The first part of the text `source.print` is the time. It is in milliseconds if the tool stores
-    its sessions in a database. Otherwise it is in nanoseconds.
+    The text `source.print` begins with this time. The time is in milliseconds if the tool stores
+    its sessions in a database, and in nanoseconds if it stores them in files.
     """
     first = source.print.partition("-")[0]
     number = int(first) if first.isascii() and first.isdecimal() and len(first) < 20 else 0
@@ -185,10 +187,9 @@ def _modified_at(source: TranscriptSource) -> int:
 
 
 def _row(session: _Session) -> StoredRow:
-    """Return the row of the session's first readable transcript.
+    """Return the row of a session, made from its first readable transcript.
 
-    If no transcript is readable, return a row for the first transcript, with a note about the
-    problem.
+    If no transcript is readable, the row is made from the first one, with a note about the problem.
     """
     rows: list[ConversationRow | None] = []
     # With this fingerprint, an unreadable transcript is not tried again until it changes.
@@ -204,8 +205,8 @@ def _row(session: _Session) -> StoredRow:
 def _read_row(candidate: _Candidate) -> tuple[ConversationRow | None, bool]:
     """Return the row of a transcript, and whether the transcript is readable.
 
-    The row is None if the transcript is not listed: it belongs to a sub-agent, has no request or is
-    gone.
+    The row is None if lists do not show the session: it belongs to a sub-agent, has no request, is
+    empty or is gone.
     """
     source = candidate.source
     try:

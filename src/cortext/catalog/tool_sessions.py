@@ -1,8 +1,8 @@
 """Use the catalog to list the sessions of AI tools.
 
-Transcripts are in the tools' own folders. The archive has the copies that cortext made, so it may
-have a transcript that the tool has deleted. A refresh calls `stat` for each transcript. It reads
-the beginning and the end of each transcript that changed.
+The transcripts of a tool are in the tool's own folder. cortext copies them to its archive, so the
+archive may have a transcript that the tool has deleted. A refresh calls `stat` for each transcript.
+It reads the beginning and the end of each transcript that changed.
 """
 
 from __future__ import annotations
@@ -43,10 +43,12 @@ def source_of(tool: str) -> Source:
 class ListedToolSessions(NamedTuple):
     """The rows of tool sessions after a refresh.
 
-    `changed` says whether the refresh added, changed or deleted any row. `left` is the number of
-    changed transcripts that were not read before the time limit. `there` says whether any
-    transcript exists. `bound` has the sessions that belong to conversations. `grown` has those of
-    them that may have messages which cortext has not copied into the conversations yet.
+    - `changed`: whether the refresh added, changed or deleted a row
+    - `left`: the number of changed transcripts that were not read before the time limit
+    - `there`: whether any transcript exists
+    - `bound`: the sessions that belong to the conversations which the caller of
+      `Catalog.tool_sessions` passed as `known`
+    - `grown`: the sessions in `bound` whose messages may not all be copied to the conversation yet
     """
 
     rows: list[ConversationRow]
@@ -63,7 +65,7 @@ Looks = dict[tuple[str, str], transcript_folders.FolderState]
 def scan_tool_folders() -> Looks:
     """Return the state of every folder of transcripts, by tool and folder path.
 
-    Each tool has its own folder, and a folder in the archive with the copies that cortext made.
+    There are two folders for each tool: its own, and cortext's archive of its transcripts.
     """
     return {
         (tool, home): transcript_folders.look(tool, home)
@@ -77,10 +79,10 @@ def refresh(
 ) -> ListedToolSessions:
     """Update the catalog rows of all tools from their transcripts, and return the rows.
 
-    `folder_states` is the result of `scan_tool_folders`, and `began` is the time of that call in
-    nanoseconds. The latest transcripts are read first. Reading stops after about `patience`
-    seconds; None means no limit. Sessions that the user deleted with cortext are not listed, even
-    if the tool still has them.
+    `folder_states` is the result of `scan_tool_folders`, and `began` is the time when it was
+    called, in nanoseconds since 1970. The latest transcripts are read first. Reading stops after
+    about `patience` seconds; None means no limit. Sessions that the user deleted with cortext are
+    not listed, even if the tool still has them.
     """
     deleted = _deleted_sessions()
     known = database.run(

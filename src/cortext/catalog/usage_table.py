@@ -1,8 +1,8 @@
 """The catalog tables with the tokens and the cost of each answer of an AI tool.
 
-The same answer may be in several transcripts: a resumed, forked or compacted session repeats
-earlier answers. The tables store the answer for each file, and a query counts it once, for the
-session that was read first.
+The same answer may be in several transcripts, because a resumed, forked or compacted session
+repeats earlier answers. The tables have one record of the answer for each file. A query counts the
+answer once, for the session that was stored first.
 """
 
 from __future__ import annotations
@@ -69,7 +69,11 @@ class CatalogReplacedError(Exception):
 
 
 class KnownSession(msgspec.Struct, frozen=True):
-    """A session whose usage is stored: its fingerprint, and the state of each of its files."""
+    """A session whose usage is stored.
+
+    `fingerprint` is the fingerprint of its transcript at that time. `states` has the state of each
+    of its files, by path (see `UsageFile`).
+    """
 
     fingerprint: str
     states: dict[str, str]
@@ -78,9 +82,9 @@ class KnownSession(msgspec.Struct, frozen=True):
 class UsageSum(msgspec.Struct, frozen=True):
     """The usage of one session with one model in one quarter of an hour.
 
-    `time` is the start of the quarter, in microseconds since 1970. `usd` is the known cost, and
-    `recorded_usd` is the part of it that the tool recorded. `unpriced` is the number of answers
-    whose cost is unknown.
+    `time` is the start of the quarter, in microseconds since 1970. `answers` is the number of
+    answers. `usd` is the known cost, and `recorded_usd` is the part of `usd` that the tool itself
+    recorded. `unpriced` is the number of answers whose cost is unknown.
     """
 
     tool: str
@@ -115,9 +119,10 @@ def store_session(
     cost_of: CostOf,
     epoch: str,
 ) -> None:
-    """Store the usage of a session. Files that are not in `files` are removed from it.
+    """Store the usage of a session, and delete the usage of its files that are not in `files`.
 
-    Raises CatalogReplacedError if the catalog is not the one that has the fact `epoch`.
+    `cost_of` computes the cost of an answer if the tool recorded none. Raises CatalogReplacedError
+    if the epoch of the catalog is not `epoch` (see `start_epoch`).
     """
     check_epoch(db, epoch)
     db.execute("INSERT OR IGNORE INTO usage_sessions VALUES (NULL, ?, ?, '')", (tool, session))
@@ -134,16 +139,17 @@ def store_session(
 
 
 def start_epoch(db: sqlite3.Connection, new: str) -> None:
-    """Store `new` as the epoch of the catalog, unless it has one.
+    """Store `new` as the epoch of the catalog, unless the catalog already has an epoch.
 
-    The epoch is a random text. A catalog that was made again has another epoch or none.
+    The epoch is a random text. After the catalog was deleted and created again, it has no epoch or
+    another one.
     """
     if not load_fact(db, EPOCH):
         store_fact(db, EPOCH, new)
 
 
 def check_epoch(db: sqlite3.Connection, epoch: str) -> None:
-    """Raise CatalogReplacedError if the catalog has another epoch."""
+    """Raise CatalogReplacedError if the epoch of the catalog is not `epoch`."""
     if load_fact(db, EPOCH) != epoch:
         raise CatalogReplacedError
 
@@ -159,9 +165,10 @@ def drop_sessions(db: sqlite3.Connection, sessions: Iterable[tuple[str, str]]) -
 
 
 def use_prices(db: sqlite3.Connection, version: str, cost_of: CostOf) -> None:
-    """Compute all costs again if they were computed with another version of the prices.
+    """Compute the costs of all answers again if the prices have another version than before.
 
-    Costs that a tool recorded stay.
+    `cost_of` computes the cost of an answer with the new prices. Costs that a tool recorded do not
+    change.
     """
     if load_fact(db, _PRICES) == version:
         return
@@ -175,18 +182,21 @@ def use_prices(db: sqlite3.Connection, version: str, cost_of: CostOf) -> None:
 
 
 def load_fact(db: sqlite3.Connection, name: str) -> str:
-    """Return the stored fact with this name; "" if there is none."""
+    """Return the fact `name` about all usage; "" if it is not stored."""
     row = db.execute("SELECT value FROM usage_facts WHERE name = ?", (name,)).fetchone()
     return row[0] if row else ""
 
 
 def store_fact(db: sqlite3.Connection, name: str, value: str) -> None:
-    """Store a fact about all usage, such as the version of the prices."""
+    """Store a fact about all usage: a text with a name, such as the version of the prices."""
     db.execute("INSERT OR REPLACE INTO usage_facts VALUES (?, ?)", (name, value))
 
 
 def load_sums(db: sqlite3.Connection, since: int, until: int) -> Iterator[UsageSum]:
-    """Yield the usage between two times, in microseconds since 1970. Each answer counts once."""
+    """Yield sums of the usage from `since` until `until`. Each answer counts once.
+
+    Both times are in microseconds since 1970.
+    """
     for tool, session, model, quarter, answers, *kinds, usd, recorded, unpriced in db.execute(
         _TOTALS, (since, until)
     ):

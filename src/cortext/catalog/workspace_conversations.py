@@ -37,7 +37,7 @@ _IDLE_MICROS = 2 * 86_400 * 1_000_000
 class WorkspaceRefresh:
     """One refresh of the catalog rows of one workspace.
 
-    After `run`, `unread` names each folder that could not be read, with the reason.
+    After `run`, `unread` has the path of each folder that could not be read, with the reason.
     """
 
     def __init__(self, root: str) -> None:
@@ -63,8 +63,9 @@ class WorkspaceRefresh:
     def _find_growing(self, rows: KnownRows) -> dict[str, set[str]]:
         """Return the names of the conversations that may get new messages, by day folder.
 
-        These are active and recently active conversations. Their message files may grow while their
-        head files (`session.json`) stay the same, so the message files must be checked too.
+        These are active and recently active conversations. New messages change only the message
+        file, and not `session.json`. So the message file of these conversations must be checked
+        too.
         """
         names: dict[str, set[str]] = {}
         for path, stored in rows.items():
@@ -87,8 +88,8 @@ class WorkspaceRefresh:
         """Read the conversations whose fingerprints differ from the catalog. Return the changes.
 
         `changed` has the state on disk of each day folder that changed. `known` has the day folders
-        in the catalog, by path. `rows` has the rows in the catalog. `began` is when the scan
-        started, in nanoseconds since 1970.
+        as they are in the catalog, by path, and `rows` has the rows in the catalog. `began` is the
+        time when the scan started, in nanoseconds since 1970.
         """
         changes, gone = SourceChanges(), list[str]()
         for day in changed:
@@ -150,7 +151,7 @@ class WorkspaceRefresh:
 
 
 def _known_days(rows: KnownRows, folders: KnownFolders) -> dict[str, ChangedDay]:
-    """Return the day folders in the catalog, with the fingerprints of their conversations."""
+    """Return the day folders as they are in the catalog, by path."""
     try:
         days = {folder: ChangedDay(folder, int(time), {}) for folder, time in folders.items()}
     except ValueError as error:

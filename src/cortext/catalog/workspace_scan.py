@@ -1,7 +1,7 @@
 """Find the conversations of a workspace that changed since the last refresh.
 
 A workspace has one folder for each day, which contains the conversations of that day. A scan calls
-`stat` once for each conversation. A day is unchanged if the modification time of its folder and the
+`stat` once for each conversation. A day folder is unchanged if its modification time and the
 fingerprints of all its conversations are the same.
 """
 
@@ -28,9 +28,9 @@ _log = logging.getLogger("cortext.catalog")
 class ChangedDay(msgspec.Struct, frozen=True):
     """The state of the folder of one day, either as found on disk or as stored in the catalog.
 
-    `folder` is the path relative to the workspace, and `time` is the folder's modification time.
-    `fingerprints` has one fingerprint for each conversation, by name. It is empty for a deleted
-    day.
+    `folder` is the path relative to the workspace, and `time` is the modification time in
+    nanoseconds. `fingerprints` has the fingerprint of each conversation, by name. It is empty if
+    the folder was deleted.
     """
 
     folder: str
@@ -41,8 +41,8 @@ class ChangedDay(msgspec.Struct, frozen=True):
 class ConversationFiles(NamedTuple):
     """The fingerprints of a conversation's files; None for a file that does not exist.
 
-    `head` is for `session.json`, and `lines` is for the message file. `markdown` is for the
-    markdown file, and is always None if there is a head.
+    `head` is the fingerprint of `session.json`, and `lines` is that of the message file. `markdown`
+    is that of the markdown file, but always None if there is a `session.json`.
     """
 
     head: Fingerprint | None
@@ -60,10 +60,11 @@ class ConversationFiles(NamedTuple):
         return max((each.mtime_ns for each in self if each), default=0)
 
     def fingerprint(self, *, with_lines: bool) -> str:
-        """Return one text that changes when the files of the conversation change.
+        """Return a text that changes when the files of the conversation change.
 
-        The text covers the message file if `with_lines` is true or if there is no head file. Idle
-        conversations get no messages. For them, `with_lines` is false, which saves a `stat` call.
+        With `with_lines`, or if there is no `session.json`, the text depends on the message file
+        too. An idle conversation gets no messages, so `with_lines` can be false, which saves a
+        `stat` call.
         """
         if self.head is None:
             return f"-{self.markdown or ''}\t{self.lines or ''}"
@@ -73,8 +74,8 @@ class ConversationFiles(NamedTuple):
 class Scan:
     """A comparison of the conversations on disk with the conversations in the catalog.
 
-    `known` has the day folders of the catalog, by path. `active` has, by day folder, the names of
-    the conversations that may have new messages.
+    `known` has the day folders in the catalog, by path. `active` has the names of the conversations
+    that may have new messages, by the path of their day folder.
     """
 
     def __init__(
@@ -90,7 +91,7 @@ class Scan:
     def changed(self) -> Iterator[ChangedDay]:
         """Yield the state on disk of each day folder that differs from the catalog.
 
-        A day folder that was deleted has no fingerprints.
+        For a deleted day folder, the state has no fingerprints.
         """
         gone = set(self._known)
         for shelf in workspace_layout.shelves(self._root):
@@ -140,10 +141,10 @@ class Scan:
     def _keep_failed(
         self, path: str, found: dict[str, str], failed: Mapping[str, OSError], known: ChangedDay
     ) -> None:
-        """Report the unreadable conversations in `failed`, and keep their known fingerprints.
+        """Report the conversations that could not be read, and keep their fingerprints.
 
-        The fingerprints are copied from `known` to `found`, so these conversations count as
-        unchanged. `path` is their day folder.
+        `failed` has the error for each of them. Their fingerprints are copied from `known` to
+        `found`, so that they count as unchanged. `path` is the path of their day folder.
         """
         for name in failed:
             found[name] = known.fingerprints.get(name, NO_CONVERSATION)
@@ -174,8 +175,8 @@ def _fingerprints(
 ) -> dict[str, str]:
     """Return the fingerprint of each conversation in a day folder, by name.
 
-    `active` names the conversations whose fingerprint includes the message file. Conversations that
-    cannot be read are added to `failed`.
+    `active` has the names of the conversations whose message files are checked too. Conversations
+    that cannot be read are added to `failed`, with the error.
     """
     stat = os.stat
     fingerprints: dict[str, str] = {}

@@ -21,14 +21,15 @@ _OPEN = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
 class Appender:
     """Appends lines durably to the file `path`, which other threads and processes may write too.
 
-    Every line has an id. A line whose id is already known is not written again. The appender knows
-    the last few thousand ids, including ids that other processes wrote. When it first opens the
-    file, it reads the ids of the last `first_lines` lines, but at least of the last 64 KB.
-
-    - `lock_path`: the lock file. Temporary files are written to its folder
+    - `lock_path`: the path of the lock file. Temporary files are written to the folder of this file
     - `is_record`: a function that returns whether a last line without a newline is complete
-    - `ids_in`: a function that returns the ids in a block of lines
+    - `ids_in`: a function that returns the ids of the lines in a block of lines
     - `wait`: the number of seconds to wait for the lock
+    - `first_lines`: the number of lines whose ids are read when the file is first opened. If these
+      lines have less than 64 KB, the ids of the last 64 KB are read
+
+    Every line has an id. A line whose id is known is not written again. The appender knows the last
+    few thousand ids, including those of lines that other processes wrote.
 
     A missing file raises FileNotFoundError. Any other failure raises SessionStorageError.
     """
@@ -57,10 +58,10 @@ class Appender:
         self._ids: dict[str, None] = {}
 
     def append(self, lines: Sequence[tuple[str, bytes]]) -> int:
-        """Append the lines whose id is not in the file yet, and return the number of these lines.
+        """Append the lines whose ids are not known yet, and return the number of these lines.
 
         `lines` contains pairs of an id and a line. Each line includes its newline. When the method
-        returns, the lines are on stable storage.
+        returns, all of the lines are on stable storage.
         """
         if self._pid and self._is_forked():
             # After a fork, the lock may be held by a thread that exists only in the parent.
@@ -96,8 +97,8 @@ class Appender:
             fd, start = self._fd, self._end
             self._write(data)
             self._remember(new)
-        # Sync outside the lock, so that waiting writers share one journal commit. Sync even if
-        # no line was new, because returning promises that all given lines are durable.
+        # Sync outside the lock, so that waiting writers share one journal commit. Sync even if no
+        # line was new: another process may have written the lines and not synced them yet.
         try:
             sync_data(fd)
         except OSError as error:
@@ -115,9 +116,10 @@ class Appender:
         return self._pid != os.getpid()
 
     def _catch_up(self, status: os.stat_result) -> None:
-        """Read the ids that other processes appended. If the file was replaced, open the new file.
+        """Read the ids of the lines that other processes appended.
 
-        `status` is the `stat` result of the file that is now at the path.
+        If the file was replaced, the new file is opened. `status` is the `stat` result of the file
+        that is now at the path.
         """
         starts_inside_line = False
         if status.st_ino != self._inode or self._is_forked():
@@ -153,7 +155,7 @@ class Appender:
     def _repair_tail(self) -> int:
         """Repair a last line without a newline, and return the new size of the file.
 
-        A complete record gets its newline. Any other text is moved to `PATH.torn`.
+        A complete record gets its newline. An incomplete one is moved to the new file `PATH.torn`.
         """
         tail, _ = read_last_lines(self._path, 1)
         size = os.fstat(self._fd).st_size
@@ -172,7 +174,7 @@ class Appender:
                 del self._ids[id]
 
     def _write(self, data: bytes) -> None:
-        """Write to the end of the file. If the write fails, remove any part that was written."""
+        """Write `data` to the end of the file. If this fails, remove the part that was written."""
         try:
             written = os.write(self._fd, data)
             if written < len(data):
@@ -183,17 +185,17 @@ class Appender:
         self._end += len(data)
 
     def _undo(self, fd: int, start: int, data: bytes, error: OSError) -> None:
-        """Rewrite the file after a failed sync, without the lines that we just appended.
+        """Remove the lines that this process has just appended, because their sync failed.
 
-        `data` has our lines, `start` is their offset, and `error` is the error of the sync. If
-        another process has already written after our lines, our lines stay in the file. Then
-        SessionStorageError says that they may or may not be stored. A second sync is no help,
-        because it could wrongly report success.
+        `data` has these lines, `start` is their offset, and `error` is the error of the sync. The
+        file is written again without the lines. A second sync instead could wrongly report success.
+        If another process has already written after the lines, they stay in the file.
+        SessionStorageError then says that they may or may not be stored.
         """
         with self._lock:
             end = os.fstat(fd).st_size
             if data and end == start + len(data) and self._is_current(fd):
-                # Readers may know our lines already. They read again only if the file is new.
+                # Readers that already read our lines read the file again only if it is new.
                 self._rewrite(fd, read_range(fd, 0, start))
                 return
             self._rewrite(fd, read_file(self._path))
@@ -218,10 +220,10 @@ class Appender:
 
 
 def _first_read_offset(fd: int, size: int, lines: int) -> int:
-    """Return the offset at which to start reading the end of a file of `size` bytes.
+    """Return the offset at which to start to read the end of a file of `size` bytes.
 
-    At least `lines` lines and 64 KB follow this offset. It is 0 if the file is shorter. The offset
-    may be in the middle of a line.
+    At least `lines` lines and 64 KB follow this offset. It is 0 if the file has less than that. The
+    offset may be in the middle of a line.
     """
     start, newlines = size, 0
     while start > 0 and newlines <= lines:

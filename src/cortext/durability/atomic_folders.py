@@ -29,10 +29,10 @@ def write_folder(temp_dir: str, files: Mapping[str, Iterable[bytes]]) -> str:
 
 
 def place_folder(fresh: str, target: str, *, below: str) -> None:
-    """Rename the folder `fresh`, which `write_folder` created, to `target`.
+    """Rename the folder `fresh`, which `write_folder` created, to `target`, durably.
 
-    The rename is durable. The parent folders of `target`, up to the folder `below`, are forced to
-    stable storage too, because they may be new.
+    The parents of `target`, up to the folder `below`, are forced to stable storage too, because
+    they may be new. If the rename fails, `fresh` is removed.
     """
     try:
         os.rename(fresh, target)
@@ -49,7 +49,7 @@ def place_folder(fresh: str, target: str, *, below: str) -> None:
 def swap_folder(fresh: str, target: str) -> None:
     """Replace the folder `target` by the folder `fresh`, in one step if the system supports that.
 
-    Files that only `target` has are first linked or copied into `fresh`.
+    Files that exist only in `target` are kept: they are first linked or copied into `fresh`.
     """
     try:
         new_names = os.listdir(fresh)
@@ -67,10 +67,10 @@ def swap_folder(fresh: str, target: str) -> None:
 
 
 def remove_folder(target: str, temp_dir: str) -> None:
-    """Remove a folder permanently.
+    """Delete a folder and its files.
 
-    The folder is first renamed into `temp_dir`, so it disappears in one step. Then its files are
-    deleted.
+    The folder is first renamed into `temp_dir`, so that it disappears in one step. Then its files
+    are deleted.
     """
     doomed = os.path.join(temp_dir, temp_name("deleted"))
     os.rename(target, doomed)
@@ -86,7 +86,7 @@ def _remove(folder: str, *, ignore_errors: bool = False) -> None:
 
 
 def _exchange(first: str, second: str) -> bool:
-    """Swap two folders in one step, or return False if the system does not support that."""
+    """Swap two folders in one step. Return False if the system does not support that."""
     import ctypes
 
     libc = ctypes.CDLL(None, use_errno=True)

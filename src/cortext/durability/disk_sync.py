@@ -11,7 +11,7 @@ if sys.platform == "darwin":
     def sync_file(fd: int) -> None:
         """Force an open file to stable storage.
 
-        On macOS, `os.fsync` would write only to the drive's cache.
+        This uses F_FULLFSYNC, because `os.fsync` on macOS writes only to the drive's cache.
         """
         fcntl.fcntl(fd, fcntl.F_FULLFSYNC)
 
@@ -28,7 +28,10 @@ else:
 
 
 def sync_dir(path: str) -> None:
-    """Force the list of files in a folder to stable storage, after files were added or renamed."""
+    """Force the list of files in a folder to stable storage.
+
+    This is necessary after files were added or renamed.
+    """
     fd = os.open(path or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(fd)

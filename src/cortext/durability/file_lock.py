@@ -1,6 +1,6 @@
 """Locks between processes, made with flock on a separate lock file.
 
-The lock file is never deleted. Otherwise two processes could each lock a different file with the
+The lock file is never deleted. If it were, two processes could each lock a different file with the
 same name.
 """
 
@@ -24,10 +24,13 @@ _BUSY_ERRORS = (errno.EWOULDBLOCK, errno.EACCES)
 class FileLock:
     """A lock between processes, and between several FileLocks in one process. It is not reentrant.
 
-    `with lock:` waits up to `wait` seconds and then raises SessionLockedError. The error names
-    `guards`, the file that the lock protects, and the process that holds the lock, if known. With
-    `keep_open`, the lock file stays open between uses, until `close`. Several processes can hold a
-    `shared` lock at the same time, but not while another process holds an exclusive lock.
+    `with lock:` waits for the lock. If another process still holds the lock after `wait` seconds,
+    SessionLockedError is raised.
+
+    - `guards`: the path of the file that the lock protects, for the error message
+    - `keep_open`: whether the lock file stays open between uses, until `close`
+    - `shared`: whether several processes can hold the lock at the same time. They cannot do so
+      while another process holds a lock that is not shared
     """
 
     def __init__(
@@ -120,9 +123,9 @@ def try_flock(fd: int, kind: int = fcntl.LOCK_EX) -> bool:
 
 
 def holder_of(fd: int) -> str:
-    """Return a text about the process that locked an open file, such as "process 12 (python)".
+    """Return a description of the process that locked an open file, such as "process 12 (python)".
 
-    If the process is unknown, the text is "another process".
+    If the process is unknown, the description is "another process".
     """
     inode = f":{os.fstat(fd).st_ino}"
     try:

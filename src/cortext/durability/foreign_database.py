@@ -1,8 +1,8 @@
 """Safe access to the SQLite databases of other programs.
 
-Such a file may be damaged or malicious. For example, it may be a pipe, or contain an endless view
-or a row of a gigabyte. cortext opens every database that it did not create with this module, which
-limits time and memory.
+Such a database may be damaged or malicious: for example, a pipe instead of a file, an endless view,
+or a row of a gigabyte. cortext uses this module to open every database that it did not create. The
+module limits the time and the memory of queries.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from cortext.durability.read_files import open_file
 
 _LARGEST_ROW = 256 << 20
 _STEPS = 20_000_000
-"""The number of SQLite VM instructions that a query may use in any database: about a second."""
+"""The number of SQLite VM instructions that every query may use. They take about a second."""
 # A query may use this many more VM instructions for each byte of the database. A plain read of all
 # rows takes less than 1 instruction for each byte.
 _STEPS_PER_BYTE = 20
@@ -65,7 +65,7 @@ def find_tables(db: sqlite3.Connection) -> set[str]:
 
 
 def explain_failure(error: Exception) -> str:
-    """Return why a database could not be read, as text to print after the name of the database."""
+    """Return the reason why a database could not be read, for a message such as `FILE: REASON`."""
     code = getattr(error, "sqlite_errorcode", None)
     if code == sqlite3.SQLITE_INTERRUPT:
         return "reading takes too long for a database of this size"
@@ -83,7 +83,7 @@ def _size_of_regular(path: str) -> int:
 
 
 def _step_limit(steps: int) -> Callable[[], bool]:
-    """Return a SQLite progress handler that stops a query after `steps` VM instructions."""
+    """Return a SQLite progress handler that stops a query after this number of VM instructions."""
     remaining = steps
 
     def is_used_up() -> bool:

@@ -26,7 +26,7 @@ _HEAD = struct.Struct(f"<{len(_BEGIN)}sII")
 _END = struct.Struct("<II")
 _LEVEL = 6
 _LARGEST = 1 << 28
-"""The largest uncompressed size of a member that we accept, as a protection against zip bombs."""
+"""The maximum uncompressed size of a member, as a protection against zip bombs."""
 _MOST_CACHED = 4
 
 
@@ -69,10 +69,13 @@ def is_packed(fd: int) -> bool:
 
 
 class Packed:
-    """An open gzip file with random access to its uncompressed data, which has `size` bytes.
+    """An open gzip file from which any part of the uncompressed data can be read.
 
-    `gaps` describes damaged parts. `end` is the offset after the last complete member. `rest` is
-    the number of bytes after `end`, from a write that failed or is still in progress.
+    - `members`: the positions of the members (compressed blocks)
+    - `size`: the length of the uncompressed data
+    - `gaps`: a text about each damaged part of the file
+    - `end`: the offset after the last complete member
+    - `rest`: the number of bytes after `end`, from a write that failed or is still in progress
     """
 
     def __init__(self, fd: int) -> None:
@@ -102,7 +105,8 @@ class Packed:
     def _lengths_in_header(self) -> tuple[int, int] | None:
         """Return the compressed and uncompressed length of the member at the offset `self.end`.
 
-        The lengths are read from its header. Return None if another program wrote the member.
+        The lengths are read from the member's header. Return None if another program wrote the
+        member, because its header has no lengths.
         """
         head = os.pread(self._fd, _HEAD.size, self.end)
         if len(head) < _HEAD.size:
@@ -113,8 +117,8 @@ class Packed:
     def _measure_foreign_member(self, length: int) -> tuple[int, int]:
         """Return the compressed and uncompressed length of the member at the offset `self.end`.
 
-        Another program wrote the member, so it is decompressed to find its lengths. Both are 0 if
-        the member is not complete. `length` is the length of the file.
+        Another program wrote the member, so it must be decompressed to find the lengths. Both are 0
+        if the member is not complete. `length` is the length of the file.
         """
         end, size = self.end, 0
         for data, offset in _inflate(self._fd, self.end, length):
@@ -124,9 +128,9 @@ class Packed:
     def read(self, start: int, end: int, report: Callable[[str], None] | None = None) -> bytes:
         """Return bytes `start` to `end` of the uncompressed data.
 
-        Raises BrokenMemberError if a member in this range is damaged. With `report`, the method
-        raises no error: it calls `report` with a sentence about the damage, and a newline replaces
-        the missing bytes.
+        If a member in this range is damaged and `report` is None, BrokenMemberError is raised. If
+        `report` is a function, it is called with a sentence about the damage, and a newline
+        replaces the missing bytes.
         """
         parts: list[bytes] = []
         for member in self._members_between(start, end):
@@ -148,7 +152,7 @@ class Packed:
         return self.members[max(first, 0) : last]
 
     def member(self, member: Member) -> bytes:
-        """Return the uncompressed data of a member, after a check of its checksum.
+        """Return the uncompressed data of a member.
 
         Raises BrokenMemberError if the member is damaged.
         """
@@ -206,8 +210,9 @@ def read_packed(path: str, report: Callable[[str], None] | None = None) -> Itera
 def _inflate(fd: int, at: int, length: int) -> Iterator[tuple[bytes, int]]:
     """Decompress the gzip member at offset `at`, and yield pairs of a data block and an offset.
 
-    With the last block, the offset is the end of the member in the file. With all other blocks, it
-    is `at`. `length` is the length of the file.
+    In the last pair, the offset is the end of the member in the file. In all other pairs, it is
+    `at`. If the member is damaged or incomplete, there is no such last pair. `length` is the length
+    of the file.
     """
     inflater, offset = zlib.decompressobj(zlib.MAX_WBITS | 16), at
     while offset < length and not inflater.eof:
@@ -246,7 +251,7 @@ def _salvage(data: bytes, most: int) -> bytes:
 def _decompress_bytewise(decompress: Callable[[bytes], bytes], block: bytes) -> Iterator[bytes]:
     """Decompress a damaged block byte by byte, and yield the data before the damage.
 
-    A call of `decompress` that fails returns nothing, so larger steps would lose data.
+    If `decompress` fails, it returns nothing. So larger steps would lose data.
     """
     for offset in range(len(block)):
         try:
@@ -256,7 +261,10 @@ def _decompress_bytewise(decompress: Callable[[bytes], bytes], block: bytes) -> 
 
 
 def _find_member(fd: int, at: int, length: int) -> int | None:
-    """Return the offset of the first member in our format at or after `at`, or None."""
+    """Return the offset of the first member that cortext wrote at or after `at`; None if none.
+
+    `length` is the length of the file.
+    """
     while at < length:
         block = os.pread(fd, MOST, at)
         found = block.find(_BEGIN)

@@ -1,6 +1,6 @@
 """Compressed copies of growing files, such as transcripts. An update adds only the new part.
 
-A copy never loses data. If the original file no longer starts with the data of its copy, the copy
+A copy never loses data. If the original file no longer starts with the data in its copy, the copy
 is renamed to `NAME.~1.gz`, `NAME.~2.gz` and so on, and a new copy is started. Only one process at a
 time may write a copy.
 """
@@ -27,12 +27,14 @@ _APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class CopyState(NamedTuple):
-    """The state of a compressed copy. A lost state can be computed again by decompressing the copy.
+    """The state of a compressed copy. A lost state can be computed again from the copy.
 
-    `print` is the fingerprint (time, size, inode) of the original file when the copy was last
-    complete, or "" if the copy is not complete. `length` is the number of bytes that were copied,
-    and `packed` is the compressed size. `digest` is a checksum of the last copied bytes. `added` is
-    the number of gzip members (compressed blocks) that were appended since the last `fold`.
+    - `print`: the fingerprint (time, size, inode) that the original file had when all of it was
+      copied, or "" if the copy is not complete
+    - `length`: the number of bytes of the original file that were copied
+    - `packed`: the size of the copy in bytes
+    - `digest`: a checksum of the last 64 KB that were copied
+    - `added`: the number of gzip members (compressed blocks) appended since the last `fold`
     """
 
     print: str = ""
@@ -45,7 +47,7 @@ class CopyState(NamedTuple):
 class CopyUpdate(NamedTuple):
     """The result of an update of a copy.
 
-    `change` is "new", "grown", "replaced", or "" if nothing changed. `known` is the new state of
+    `change` is "new", "grown", "replaced", or "" if no data was copied. `known` is the new state of
     the copy. `read` is the number of bytes that were copied from the original file.
     """
 
@@ -64,12 +66,13 @@ def follow(
 ) -> CopyUpdate:
     """Update `target`, the compressed copy of the file `source`, and return the result.
 
-    Only the new end of the file is compressed and appended. If the file was only truncated, the
-    copy is not changed. `known` is the state after the previous update, if the caller has it.
+    Only the new end of the file is compressed and appended. A last line without a newline is copied
+    only when the file has not changed for `RESTS` seconds. If the file was only truncated, the copy
+    keeps its data. If other data of the file changed, the old copy is renamed, and a new copy is
+    started. `known` is the state after the last update, or None.
 
-    Set `document` for a JSON document, which programs always rewrite as a whole. Then the whole
-    copy is replaced. If the new document is shorter or incomplete, the old copy is first renamed to
-    `NAME.~1.gz`.
+    Set `document` for a JSON document, which programs always rewrite as a whole. The copy is then
+    replaced as a whole. If the new document is shorter or incomplete, the old copy is renamed.
 
     Raises:
         OSError: The file `source` cannot be read.
@@ -134,6 +137,7 @@ class TailBuffer:
     """Keeps the last 64 KB of a stream of blocks, to compute their checksum.
 
     `seen` is the number of bytes of the stream so far. `before` is the data just before the stream.
+    It belongs to the last 64 KB as long as the stream is shorter.
     """
 
     def __init__(self, before: bytes = b"") -> None:
@@ -141,7 +145,7 @@ class TailBuffer:
         self.seen: int = 0
 
     def watch(self, blocks: Iterable[bytes]) -> Iterator[bytes]:
-        """Yield the blocks unchanged, and remember their last 64 KB."""
+        """Yield each of the blocks, and remember the last 64 KB of them."""
         for block in blocks:
             self._last = (self._last + block)[-_TAIL:]
             self.seen += len(block)
@@ -155,9 +159,9 @@ class TailBuffer:
 def extend(target: str, base: CopyState, blocks: Iterable[bytes], *, temp_dir: str) -> CopyState:
     """Compress blocks, append them durably to the copy `target`, and return the copy's new state.
 
-    `base` is the last known state of the copy. If the copy is now larger than `base.packed`, the
-    bytes after that size are from an unfinished write and are removed first. If a write fails, the
-    copy stays unchanged. Only `packed` and `added` are updated in the result.
+    `base` is the last known state of the copy. Bytes after the size `base.packed` are removed
+    first, because they are from an unfinished write. If a write fails, the copy gets its size
+    `base.packed` again. In the result, only `packed` and `added` are new.
     """
     make_private_dir(os.path.dirname(target))
     fd = os.open(target, _APPEND, 0o600)
@@ -186,7 +190,7 @@ def extend(target: str, base: CopyState, blocks: Iterable[bytes], *, temp_dir: s
 
 
 def _truncate(target: str, length: int) -> None:
-    """Remove the bytes of an unfinished write from the end of a copy."""
+    """Cut a copy to `length` bytes, to remove the bytes of an unfinished write."""
     if _file_size(target) > length:
         fd = os.open(target, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
@@ -213,9 +217,9 @@ def stamp(target: str, mtime_ns: int) -> None:
 
 
 def fold(target: str, *, temp_dir: str) -> int:
-    """Join small gzip members of a copy into larger ones, and return the new compressed size.
+    """Join small gzip members of a copy into larger ones, and return the new size of the copy.
 
-    Large members are copied unchanged. A damaged copy is not changed at all.
+    Large members are copied byte for byte. A damaged copy is not changed.
     """
     fd = open_file(target)
     status = os.fstat(fd)
@@ -248,9 +252,10 @@ def _join_small_members(packed: Packed) -> Iterator[bytes]:
 def verified_copy_state(target: str, known: CopyState | None) -> CopyState:
     """Return the current state of the copy `target`.
 
-    If the copy has the size that `known` states, return `known`. Otherwise decompress the copy to
-    compute its state. A damaged copy is renamed to `NAME.~1.gz`. The result is then the empty
-    state, so that the caller starts a new copy.
+    `known` is the last known state, or None. It is returned if the copy has the size
+    `known.packed`. If not, the copy is decompressed to compute its state. If the copy is damaged,
+    it is renamed to `NAME.~1.gz`, and an empty state is returned, so that the caller starts a new
+    copy.
     """
     length = _file_size(target)
     if known and known.packed == length:
@@ -288,7 +293,7 @@ def rename_old_copy(target: str) -> str:
 
 
 def _starts_with_copy(fd: int, size: int, base: CopyState) -> bool:
-    """Return whether a file of `size` bytes starts with the data that was copied from it.
+    """Return whether a file of `size` bytes still starts with the data that was copied from it.
 
     `base` is the state of the copy. Only the last 64 KB of the copied data are compared.
     """
@@ -300,7 +305,10 @@ def _starts_with_copy(fd: int, size: int, base: CopyState) -> bool:
 
 
 def _is_equal_or_truncated(fd: int, size: int, target: str, base: CopyState) -> bool:
-    """Return whether a file is equal to its copy, or was truncated since it was copied."""
+    """Return whether a file is equal to its copy, or was only truncated since it was copied.
+
+    `size` is the size of the file now. Only its last 64 KB are compared.
+    """
     if size > base.length:
         return False
     start = max(size - _TAIL, 0)

@@ -1,4 +1,4 @@
-"""Marks that show which sessions are open in which process.
+"""Marks that show which process has a session open.
 
 A mark is a lock file that a process keeps locked while it has the session open. The file contains
 the id of the process.
@@ -26,15 +26,15 @@ class LiveMark:
         self._fd = -1
 
     def take(self) -> str | None:
-        """Lock the file and return None. If another process has the lock, describe that process.
+        """Lock the file. Return None, or a description of the other process that has the lock.
 
-        The description is a text such as "process 12 (python)".
+        A description is a text such as "process 12 (python)".
         """
         if self._fd >= 0:
             return None
         make_private_dir(os.path.dirname(self._path))
         fd = os.open(self._path, _OPEN, 0o600)
-        # Try several times: `live_holder` of another process holds the lock for an instant.
+        # Try several times: `live_holder` in another process may hold the lock for an instant.
         if not any(try_flock(fd) for _ in range(3)):
             holder = _describe_holder(fd)
             os.close(fd)
@@ -64,10 +64,10 @@ def mark_path(folder: str, id: str = "") -> str:
 
 
 def live_holder(path: str) -> str | None:
-    """Return a text about the process that has a session open, such as "process 12 (python)".
+    """Describe the process that has a session open, in a text such as "process 12 (python)".
 
-    Return None if no process has the session open. `path` is the lock file of the session. Nothing
-    is written.
+    Return None if no process has the session open. `path` is the path of the session's lock file.
+    Nothing is written.
     """
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)

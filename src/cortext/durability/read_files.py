@@ -60,10 +60,10 @@ def read_first_line(path: str, most: int) -> bytes:
 
 
 def stat_all(fd: int, names: Iterable[str]) -> list[int]:
-    """Return three numbers for each file, in one flat list: modification time, size and inode.
+    """Return the modification time, the size and the inode of each file, in one flat list.
 
-    The times are in nanoseconds. `fd` is an open folder, and `names` are the files in it. All three
-    numbers are -1 for a missing file or a broken link.
+    The times are in nanoseconds. `fd` is an open folder, and `names` has the names of files in it.
+    All three numbers are -1 for a missing file or a broken link.
     """
     numbers: list[int] = []
     stat = os.stat
@@ -113,8 +113,7 @@ def read_tail(path: str, most: int) -> bytes:
 def read_last_lines(path: str, count: int) -> tuple[bytes, bool]:
     """Return the last `count` lines of a file, and whether they are the whole file.
 
-    A last line without a newline counts as a line. The file is read from its end, in growing
-    chunks, until the lines are complete.
+    A last line without a newline counts as a line.
     """
     fd = open_file(path)
     try:
@@ -136,7 +135,7 @@ def read_last_lines(path: str, count: int) -> tuple[bytes, bool]:
 def _start_of_last(data: bytes, count: int) -> int:
     """Return the offset in `data` at which its last `count` lines start.
 
-    Return -1 if the first of these lines may start before `data`.
+    Return -1 if `data` may begin in the middle of the first of these lines, or after it.
     """
     if count <= 0:
         return len(data)
@@ -163,9 +162,10 @@ def read_range(fd: int, start: int, end: int) -> bytes:
 
 
 def first_line_end(fd: int) -> int:
-    """Return the offset at which the messages of the open log file `fd` begin.
+    """Return the offset of the second line of an open log, where the messages begin.
 
-    This is the start of the second line. The first line has the title and other session fields.
+    The first line has the title and other fields of the session. If there is no second line, the
+    result is the size of the file.
     """
     step = 1 << 12
     while True:

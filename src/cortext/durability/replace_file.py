@@ -56,7 +56,7 @@ def collect_errors(failures: list[CortextError], doing: str, path: str) -> Gener
 
 
 def hint_for(error: OSError) -> str:
-    """Return advice for the user about an error, or "" if we have no advice."""
+    """Return advice for the user about an error; "" if there is none."""
     return _HINTS.get(error.errno or 0, "")
 
 
@@ -73,7 +73,10 @@ _HINTS = {
 
 
 def make_private_dir(path: str) -> None:
-    """Create a folder and its missing parents, durably and for this user only."""
+    """Create a folder and its missing parents, durably and for this user only.
+
+    Nothing changes if the folder exists.
+    """
     try:
         if stat.S_ISDIR(os.stat(path).st_mode):
             return
@@ -112,7 +115,7 @@ def side_dir(folder: str) -> str:
 def replace(
     path: str, chunks: Iterable[bytes | memoryview], *, temp_dir: str | None = None
 ) -> os.stat_result:
-    """Write a file durably, replacing any file at `path`, and return its `stat` result.
+    """Write a file durably, and return its `stat` result. A file that exists at `path` is replaced.
 
     The new content is first written to a temporary file in `temp_dir`, by default the folder of
     `path`. Raises OSError if `path` is a symbolic link.
@@ -131,7 +134,10 @@ def replace(
 
 
 def write_new(path: str, chunks: Iterable[bytes | memoryview]) -> os.stat_result:
-    """Create a file durably and return its `stat` result. Raises FileExistsError if it exists."""
+    """Create a file durably and return its `stat` result. Raises FileExistsError if it exists.
+
+    If a write fails, an incomplete file may remain.
+    """
     fd = os.open(path, _OPEN, 0o600)
     try:
         for chunk in chunks:
@@ -162,7 +168,7 @@ def remove_if_there(path: str) -> bool:
 
 
 def link_over(source: str, target: str, temp_dir: str) -> None:
-    """Make `target` a hard link to the file `source`, replacing any file at `target`.
+    """Make `target` a hard link to the file `source`. A file that exists at `target` is replaced.
 
     If the file system does not support hard links, `target` becomes a copy.
     """
@@ -176,10 +182,10 @@ def link_over(source: str, target: str, temp_dir: str) -> None:
 
 
 def set_aside(path: str, suffix: str) -> str:
-    """Give a file a second name, so that it is preserved when the caller replaces it.
+    """Give a file a second path, so that its content is preserved when the caller replaces it.
 
-    Return the second name: `PATH.SUFFIX`, or `PATH.SUFFIX-2` and so on if that name is in use. The
-    file also keeps its first name. If the file already has such a second name, nothing changes.
+    Return the second path: `PATH.SUFFIX`, or `PATH.SUFFIX-2` and so on if that path is in use. If
+    the file already has such a second path, return this path.
     """
     for number in range(1, 10_000):
         second_path = f"{path}.{suffix}" if number == 1 else f"{path}.{suffix}-{number}"

@@ -27,7 +27,7 @@ _INFO = "info.json"
 
 
 class TrashEntry(NamedTuple):
-    """One entry of the trash, such as a conversation. `origins` has the paths before deletion."""
+    """One entry of the trash, such as a conversation. `origins` has its original paths."""
 
     id: str
     label: str
@@ -47,7 +47,8 @@ class Trash:
     def put(self, label: str, paths: list[str]) -> TrashEntry:
         """Move files or folders into the trash as one entry with the name `label`.
 
-        The original paths are written to the trash before anything is moved, so a crash loses none.
+        The original paths are written to the trash first, so that they are known even after a
+        crash.
         """
         with storage_errors("move to the trash", paths[0]):
             for path in paths:
@@ -130,7 +131,7 @@ class Trash:
         return old_entries
 
     def _remove(self, id: str) -> None:
-        """Delete an entry in one step: a crash must not leave its files without `info.json`."""
+        """Delete an entry in one step. So a crash cannot leave its files without `info.json`."""
         remove_folder(os.path.join(self._folder, id), os.path.dirname(self._folder))
 
     def _read(self, name: str) -> TrashEntry | None:
@@ -153,7 +154,7 @@ class Trash:
 def move(source: str, target: str) -> None:
     """Move a file or folder durably.
 
-    Between two file systems, this is a copy. The original is removed when the copy is complete.
+    To another file system, the file is copied. The original is removed when the copy is complete.
     """
     try:
         os.rename(source, target)
@@ -171,9 +172,9 @@ def move(source: str, target: str) -> None:
 
 
 def _copy_whole(source: str, target: str) -> None:
-    """Copy a file or folder under a temporary name, and rename the copy when it is complete.
+    """Copy a file or folder to `target`. The copy has a temporary name until it is complete.
 
-    If a crash leaves the temporary name behind, `cortext doctor` recognizes it.
+    After a crash, `cortext doctor` recognizes a copy with a temporary name.
     """
     folder, name = os.path.split(target)
     temp = os.path.join(folder, temp_name(name))
@@ -190,7 +191,7 @@ def _copy_whole(source: str, target: str) -> None:
 
 
 def _copy(source: str, target: str) -> None:
-    """Copy a file, a link or a whole folder, and sync the copy."""
+    """Copy a file, a link or a whole folder durably."""
     if os.path.islink(source):
         os.symlink(os.readlink(source), target)
         return

@@ -1,8 +1,8 @@
 """Commit the files of one conversation to git, and no other file.
 
-The commit is built without git's index: first the blobs, then the trees that change, then the
-commit object. After that the branch moves to the commit, if the branch has not moved meanwhile.
-Last, the index gets the same blobs, for these paths only.
+The commit is built without git's index: first the blobs (file contents), then the changed trees
+(folders), then the commit object. After that, the branch moves to the commit, unless the branch has
+moved meanwhile. At the end, the index entries of the committed files are updated.
 
 If the process is killed before the branch moves, only unused objects remain in git. If it is killed
 between the last two steps, the commit is complete, but the index is outdated: `git status` shows
@@ -58,8 +58,8 @@ _IDENTITY_ERROR = re.compile(
 class _Task(msgspec.Struct, frozen=True):
     """The files of a conversation to record in git.
 
-    - `relative_folder`: the conversation's folder, relative to the repository. All paths below
-      start with it
+    - `relative_folder`: the conversation's folder, relative to the top of the repository. The paths
+      in all other fields begin with it
     - `files`: the new git entry (mode and object id) of each path; None for a deleted file
     - `indexed`: the entries that git's index has for the folder
     - `ignored`: the paths that git ignores
@@ -88,16 +88,23 @@ def record(
 ) -> Recorded:
     """Record the current content of a conversation's files in git.
 
-    With the mode `auto`, commit only if the workspace `root` is the top folder of its repository.
-    With `commit`, commit in any repository. With `stage`, only add the files to the index. With
-    `off`, do nothing. The files on disk replace staged versions, as in `git commit FILE`. Files of
-    the folder that are in the index, but not on disk, are recorded as deleted.
+    `mode` says what to do:
+
+    - `auto`: commit, but only if the workspace `root` is the top folder of its repository
+    - `commit`: commit in any repository
+    - `stage`: only add the files to git's index
+    - `off`: do nothing
+
+    `folder` is the conversation's folder, and `files` has the paths of files in it. The content on
+    disk is recorded, even if another version is staged, as in `git commit FILE`. Files of the
+    folder that are in the index, but not on disk, are recorded as deleted.
 
     `title`, `id` and `verb` (the cortext command, such as "stop") are for the commit message.
     `allow` is called for each file with its name in the folder and the bytes to store. If it
-    returns False for one file, nothing is recorded. A failure of git raises no error: the result
-    has an outcome and a note about it. Raises CortextError only for an unknown mode and for a file
-    outside the folder.
+    returns False for any file, nothing is recorded.
+
+    If git fails, no error is raised: the result has an outcome and a note about the failure. Raises
+    CortextError only for an unknown mode and for a file outside the folder.
     """
     if mode not in MODES:
         raise CortextError(
@@ -257,7 +264,7 @@ def _update_index(task: _Task) -> list[str]:
 def _omitted_note(task: _Task, first: str = "") -> str:
     """Return a note for the user about the files that are not recorded, with the reasons.
 
-    The note begins with the text `first`. It is "" if `first` is empty and no file is left out.
+    The note begins with the text `first`. It is "" if `first` is "" and all files are recorded.
     """
     parts = [first] if first else []
     if task.ignored:

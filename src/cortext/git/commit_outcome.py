@@ -29,12 +29,15 @@ _HIDDEN_CATEGORIES = ("Cc", "Cf", "Cs")
 class Recorded(NamedTuple):
     """The result of recording a conversation's files in git.
 
-    The outcome "committed" means that HEAD and the index changed, and "staged" means that only the
-    index changed. Any other outcome means that nothing was recorded. (With "unchanged", the index
-    may have been repaired after an interrupted commit.) `commit` is the id of the new commit, or
-    "". `paths` has the recorded files, or the refused files if the outcome is "not-allowed".
-    `ignored` has the files that git ignores. All paths are relative to the top of the repository.
-    `note` is one line for the user, or "".
+    - `outcome`: "committed" if HEAD and the index changed, "staged" if only the index changed. With
+      any other outcome, nothing was recorded. (With "unchanged", the index may have been repaired
+      after an interrupted commit)
+    - `commit`: the id of the new commit, or ""
+    - `paths`: the recorded files, or the refused files if the outcome is "not-allowed"
+    - `ignored`: the files that git ignores
+    - `note`: one line for the user, or ""
+
+    All paths are relative to the top of the repository.
     """
 
     outcome: Outcome
@@ -53,13 +56,13 @@ class NotRecordedError(Exception):
 
     @property
     def note(self) -> str:
-        """The reason as one line for the user; "" if there is none."""
+        """One line for the user, such as "not recorded in git: REASON"; "" without a reason."""
         why = one_line(str(self))
         return f"not recorded in git: {why}" if why else ""
 
 
 class NotAllowedError(NotRecordedError):
-    """The caller's `allow` function refused the contents of the files `paths`."""
+    """The caller's function `allow` refused to store the files `paths`."""
 
     def __init__(self, paths: list[str]) -> None:
         super().__init__("not-allowed", "")

@@ -19,7 +19,8 @@ _MOST_COMMITS = 50
 def committed(path: str) -> Iterator[bytes]:
     """Yield the contents of a file in the commits of the current branch, the newest first.
 
-    Yield nothing if the file was never committed, or if git cannot be used.
+    At most 50 commits are read. Yield nothing if the file was never committed, or if git cannot be
+    used.
     """
     folder = os.path.realpath(os.path.dirname(path))
     program = find_git() if has_git_above(folder) else None
@@ -43,8 +44,8 @@ def committed(path: str) -> Iterator[bytes]:
 def has_committed(folder: str, files: Sequence[str]) -> bool:
     """Return whether any commit of any branch contains at least one of these files.
 
-    `folder` is the folder of the files. Raises NotRecordedError if the folder is in a repository,
-    but git cannot be used.
+    `files` has their paths, and `folder` is their folder. Raises NotRecordedError if the folder is
+    in a repository, but git cannot be used.
     """
     folder = os.path.realpath(folder)
     if not files or not has_git_above(folder):

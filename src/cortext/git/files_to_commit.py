@@ -88,7 +88,7 @@ def refuse_required_filters(repository: Repository, paths: Sequence[str]) -> Non
     """Raise NotRecordedError if a file needs a required filter, such as git-crypt.
 
     A required filter must run before git stores the content, and cortext runs no filters. An
-    optional filter is skipped: git then stores the content unchanged.
+    optional filter is skipped: git stores the content as it is on disk.
     """
     if not repository.required_filters:
         return
@@ -109,11 +109,11 @@ def hash_files(
     paths: dict[str, str],
     allow: Callable[[str, bytes], bool] | None = None,
 ) -> HashedFiles:
-    """Store the unchanged contents of files in git, and return their git entries.
+    """Store the contents of files in git, byte for byte, and return their git entries.
 
     `paths` maps the name of each file in `folder` to its path in the repository. `allow` is called
     with the name of each file and the bytes to store. Raises NotAllowedError if `allow` returns
-    False for a file, and NotRecordedError if a file cannot be read. In both cases nothing is
+    False for a file, and NotRecordedError if a file cannot be read. In both cases, nothing is
     stored.
     """
     hashed = HashedFiles({}, [], [])

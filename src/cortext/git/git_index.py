@@ -20,11 +20,12 @@ _RETRY_PAUSE = 0.02
 
 
 class StagedFiles(msgspec.Struct, frozen=True):
-    """The index entries of a folder.
+    """The entries of git's index for a folder, in three groups.
 
-    `entries` has the entries of the paths that the caller named. `skipped` has those named paths
-    that git does not compare with the disk, because they are marked "assume unchanged" or are not
-    part of a sparse checkout. `others` has all other paths in the folder.
+    - `entries`: the entries of the paths that the caller asked for
+    - `skipped`: those of these paths that git does not compare with the disk, because they are
+      marked "assume unchanged" or are not part of a sparse checkout
+    - `others`: all other paths in the folder
     """
 
     entries: dict[str, TreeEntry]
@@ -44,8 +45,8 @@ def wait_for_index(repository: Repository) -> None:
 def read_index(repository: Repository, folder: str, paths: Collection[str]) -> StagedFiles:
     """Return the entries that git's index has for a folder.
 
-    The result separates the given `paths` from all other paths in the folder. Raises
-    NotRecordedError with the outcome "busy" if one of the given paths has a merge conflict.
+    `paths` has the paths whose entries the caller needs. Raises NotRecordedError with the outcome
+    "busy" if one of them has a merge conflict.
     """
     pathspecs = [folder] if folder else []
     out = repository.git.read("--literal-pathspecs", "ls-files", "-z", "-v", "-s", "--", *pathspecs)

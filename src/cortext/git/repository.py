@@ -26,10 +26,11 @@ _FALSE = ("false", "no", "off", "0", "")
 class Repository(msgspec.Struct, frozen=True):
     """A git work tree and its git folder.
 
-    `git` runs git commands in the work tree. `top` is the real path of the work tree, without
-    links. `algorithm` is sha1 or sha256. `required_filters` has the names of the filters that must
-    run before git may store a file. `keeps_modes` says whether the file system stores the
-    executable bit of files.
+    - `git`: runs git commands in the work tree
+    - `top`: the real path of the work tree, without links
+    - `algorithm`: sha1 or sha256
+    - `required_filters`: the names of the filters that must run before git may store a file
+    - `keeps_modes`: whether the file system stores the executable bit of files
     """
 
     git: Git
@@ -50,7 +51,7 @@ class Repository(msgspec.Struct, frozen=True):
 
     @property
     def is_detached(self) -> bool:
-        """Whether HEAD names a commit directly, and not a branch."""
+        """Whether HEAD points to a commit directly, and not to a branch."""
         try:
             with open(f"{self.git_dir}/HEAD", "rb") as head:
                 return not head.read(5).startswith(b"ref:")
@@ -112,8 +113,8 @@ def find_repository(program: str, folder: str) -> Repository:
 def refuse_during_operation(repository: Repository) -> None:
     """Raise NotRecordedError if a merge, a rebase or a similar operation is in progress.
 
-    If the user aborts the operation later, git would undo what cortext recorded meanwhile, even in
-    the files on disk.
+    If the user aborted the operation later, git would remove what cortext recorded meanwhile, even
+    from the files on disk.
     """
     for name, operation in _OPERATIONS.items():
         if os.path.lexists(f"{repository.git_dir}/{name}"):
@@ -155,8 +156,8 @@ def _find_filters(settings: dict[str, str | None]) -> dict[str, bool]:
 def _disable_filters(filters: Iterable[str]) -> dict[str, str]:
     """Return git settings that disable these filters, so that git does not run their programs.
 
-    Even a command that names other files can run a filter: when git writes its index, it filters
-    every file that changed within the last clock tick.
+    A git command can run filters even on files that it does not name: when git writes its index, it
+    filters every file that changed within the last clock tick.
     """
     return {
         f"filter.{name}.{what}": value
@@ -168,7 +169,7 @@ def _disable_filters(filters: Iterable[str]) -> dict[str, str]:
 def _disable_hooks(settings: Iterable[str]) -> dict[str, str]:
     """Return git settings that disable the hooks which `settings` define.
 
-    Since git 2.54, settings can define hooks. These hooks run independently of `core.hooksPath`.
+    Since git 2.54, settings can define hooks. `core.hooksPath` does not disable these hooks.
     """
     sections = {key.rpartition(".")[0] for key in settings if key.startswith("hook.")}
     return {f"{section}.enabled": "false" for section in sections if section != "hook"}
@@ -200,11 +201,11 @@ def _quoted_folder(err: str, folder: str) -> str:
 
 
 def _refuse_other_work_tree(top: str, git_dir: str, common: str) -> None:
-    """Raise NotRecordedError if the `.git` of a work tree leads to another work tree's repository.
+    """Raise NotRecordedError if the repository belongs to another work tree than `top`.
 
-    A `.git` that is a file or a link may lead to any repository of the user. `top` is the work
-    tree, and `git_dir` and `common` are the folders that git reports for it. Linked work trees,
-    submodules and `--separate-git-dir` are accepted.
+    The `.git` of a work tree may be a file or a link that leads to any repository of the user.
+    `git_dir` and `common` are the folders that git reports for the work tree `top`. Linked work
+    trees, submodules and `--separate-git-dir` are accepted.
     """
     owner = top
     if git_dir != common:

@@ -1,8 +1,8 @@
 """Build the tree (the list of files) of a new commit: HEAD's tree with some files changed.
 
 Git stores one tree for each folder. Only the trees of the folders that contain the changed files
-are read and written. A temporary git index would work too. But its cost grows with the number of
-files in the repository, and it would remain on disk if cortext were killed.
+are read and written. A temporary git index would work too, but its cost grows with the number of
+files in the repository. It would also remain on disk if cortext were killed.
 """
 
 from __future__ import annotations
@@ -147,11 +147,11 @@ def _parse_objects(out: bytes, count: int) -> list[tuple[str, bytes]]:
 
 
 def _expected_tree_id(commit: bytes, trees: dict[str, Tree], folder: str) -> str:
-    """Return the id that a folder's tree should have, as stated in the tree of its parent folder.
+    """Return the object id that the tree of a folder should have.
 
-    For the top folder, the commit states the id. `commit` is the content of the commit, and `trees`
-    has the trees of the parent folders. Return "" if the parent has no such folder. Raises
-    NotRecordedError if the entry in the parent is not a folder.
+    The tree of the parent folder states this id. For the top folder, the commit states it. `commit`
+    is the content of the commit, and `trees` has the trees of the parent folders. Return "" if the
+    parent has no such folder. Raises NotRecordedError if the entry in the parent is not a folder.
     """
     if not folder:
         return commit.partition(b"\n")[0].removeprefix(b"tree ").decode("ascii")

@@ -12,10 +12,10 @@ _GITDIR = "gitdir:"
 
 
 def same_folders(folder: str) -> list[str]:
-    """Return a folder and the folders at the same place in the other worktrees of its repository.
+    """Return a folder, and the same folder in the other worktrees of its repository.
 
     For example, `src` in the main worktree belongs together with `src` in every other worktree. The
-    result has only `folder` if it is in no repository, or if the repository has one worktree.
+    result has only `folder` if it is in no repository, or if the repository has only one worktree.
     """
     root = folder
     while not os.path.lexists(f"{root}/.git"):
@@ -32,10 +32,10 @@ def same_folders(folder: str) -> list[str]:
 
 
 def _common_folder(dot_git: str) -> str | None:
-    """Return the folder that all worktrees share, which is usually `.git` in the main worktree.
+    """Return the git folder that all worktrees of a repository share.
 
-    `dot_git` is the path of the folder or file `.git` in a worktree. Return None if it does not
-    lead to a repository.
+    This is usually `.git` in the main worktree. `dot_git` is the path of the folder or file `.git`
+    in a worktree. Return None if it does not lead to a repository.
     """
     if os.path.isdir(dot_git):
         return dot_git

@@ -6,7 +6,7 @@ import msgspec
 
 
 class TokenUsage(msgspec.Struct, frozen=True, gc=False):
-    """The tokens of one answer, by kind. `reasoning` is a part of `output`."""
+    """The tokens of one answer, by kind. The tokens of `reasoning` are also counted in `output`."""
 
     input: int = 0
     """Fresh input: the prompt without the tokens that were read from or written to the cache."""
@@ -24,11 +24,10 @@ class TokenUsage(msgspec.Struct, frozen=True, gc=False):
 
 
 class UsageRecord(msgspec.Struct, frozen=True, gc=False):
-    """The tokens that a transcript records for one answer.
+    """The tokens of one answer, as a transcript records them.
 
-    `key` identifies the answer: copies of the answer have the same key, also in other transcripts.
-    `time` is in microseconds since 1970. `recorded_usd` is the cost that the tool recorded, or
-    None.
+    `key` identifies the answer. A copy of the answer in another transcript has the same key. `time`
+    is in microseconds since 1970. `recorded_usd` is the cost in the transcript, or None.
     """
 
     key: str
@@ -41,9 +40,10 @@ class UsageRecord(msgspec.Struct, frozen=True, gc=False):
 class UsageFile(msgspec.Struct, frozen=True):
     """The usage records that were read from one file of a session.
 
-    `state` is a text that says how much of the file was read. With `keep`, the file was read from
-    its last state on, so earlier records stay valid. Otherwise `records` replace them. `is_failed`
-    says that the file could not be read now, so it must be read again next time.
+    `state` is a text that says how much of the file was read. If `keep` is true, only the part of
+    the file that is new since the last state was read, and earlier records stay valid. If it is
+    false, `records` replaces them. `is_failed` says that the file could not be read, so that it is
+    read again next time.
     """
 
     path: str

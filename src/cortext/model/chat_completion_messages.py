@@ -1,4 +1,4 @@
-"""Functions that convert between messages of cortext and messages of chat-completions APIs."""
+"""Convert messages of cortext to messages of chat-completions APIs, and back."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ def fields_of_llm_message(data: Any) -> dict[str, Any]:
 
 
 def _read_text(content: Any) -> str | None:
-    """Return the text in the content of an API message.
+    """Return the text in the content of an API message. For null, this is "".
 
-    The result is None if the content is neither text nor a list of parts.
+    Return None if the content is anything else than text, a list of parts or null.
     """
     if content is None:
         return ""

@@ -1,8 +1,8 @@
-"""A function that recognizes closing phrases, with which users leave a conversation.
+"""Recognize prompts with which users leave a conversation, such as "see you tomorrow".
 
-An example is "see you tomorrow". A prompt counts as closing only if it says nothing else. The
-prompt is split into clauses. Each clause must be a closing phrase or a polite phrase, and at least
-one must be a closing phrase.
+A prompt counts as closing only if it says nothing else. The prompt is split into clauses. Each
+clause must be a closing phrase or a polite phrase, and at least one clause must be a closing
+phrase.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ def _is_phrase(words: list[str]) -> bool:
 def _phrase_ends(words: list[str], places: set[int], phrase: list[str]) -> set[int]:
     """Match a phrase in `words`, and return all indexes at which the match can end.
 
-    The match starts at one of the indexes in `places`. The result is empty if nothing matches.
+    `places` has the indexes at which the match may start. The result is empty if nothing matches.
     """
     for token in phrase:
         places = _token_ends(words, places, token)
@@ -161,10 +161,9 @@ def _token_ends(words: list[str], places: set[int], token: str) -> set[int]:
 
 @cache
 def _phrases(name: str) -> list[list[str]]:
-    """Return the phrases that may stand for a placeholder, each as a list of words.
+    """Return the phrases for a placeholder such as `WHEN`, each as a list of words.
 
-    `name` is the name of the placeholder (`WHEN` stands for "later", "tomorrow" and so on). If
-    `name` is "", return all closing phrases.
+    `WHEN` stands for "later", "tomorrow" and so on. If `name` is "", return all closing phrases.
     """
     text = _WORDS[name] if name else _PHRASES.strip().replace("\n", "|")
     return [[*phrase.split()] for phrase in text.split("|")]
@@ -180,10 +179,7 @@ def _without_politeness(words: list[str]) -> list[str]:
 
 
 def _polite_size(parts: list[Words]) -> int:
-    """Return the number of words in the longest polite phrase among `parts`.
-
-    The result is 0 if no part is a polite phrase.
-    """
+    """Return the number of words in the longest polite phrase among `parts`; 0 if there is none."""
     return max((len(part) for part in parts if part in _polite()), default=0)
 
 

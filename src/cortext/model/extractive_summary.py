@@ -185,7 +185,8 @@ def _is_question(sentence: str) -> bool:
 def _weight(sentence: str) -> int:
     """Return the number of informative words in a sentence.
 
-    Names count twice. In scripts without spaces, every four characters count as a word.
+    Words with a capital letter after the first letter count twice. In scripts without spaces, every
+    four characters count as a word.
     """
     informative = [word for word in _words(sentence) if word.lower() not in summary_phrases.COMMON]
     long = [word for word in informative if len(word) > 3 or word[1:] != word[1:].lower()]
@@ -198,7 +199,7 @@ def _is_request(sentence: str) -> bool:
 
 
 def _best(sentences: list[str]) -> str:
-    """Return the sentence that tells most about the user's request."""
+    """Return the sentence that says most about the user's request."""
 
     def score(sentence: str) -> int:
         weight = _weight(sentence)
@@ -227,7 +228,7 @@ def _decision(turns: list[tuple[str, list[str]]]) -> tuple[str, str]:
     """Return the last sentence that states a decision, and the part of the sentence to show.
 
     `turns` contains the role and the sentences of each message. If there is no decision, both
-    results are the last advice of the agent, or "" if there is no advice.
+    values are the agent's last advice. If there is no advice either, both are "".
     """
     advice = ""
     for role, sentences in reversed(turns):
@@ -258,8 +259,9 @@ def _decision(turns: list[tuple[str, list[str]]]) -> tuple[str, str]:
 def _open_question(turns: list[tuple[str, list[str]]]) -> str:
     """Return the last question that nobody has answered.
 
-    `turns` contains the role and the sentences of each message. If there is no such question, the
-    result is the last sentence with words such as "still open", or "".
+    `turns` contains the role and the sentences of each message. If there is no such question,
+    return the last sentence with words such as "still open". If there is no such sentence either,
+    return "".
     """
     for role, sentences in reversed(turns):
         candidates = sentences if role == "user" else sentences[-2:]

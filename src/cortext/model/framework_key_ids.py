@@ -1,4 +1,4 @@
-"""Session ids for agent frameworks that identify their sessions by keys of any form."""
+"""Session ids for agent frameworks, which identify their sessions by keys of any form."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _LONGEST_NAME = 80
 
 
 def id_of(*key: str) -> str:
-    """Return the session id for `key`, with which an agent framework identifies a session.
+    """Return the session id for the key with which an agent framework identifies a session.
 
-    The key may have several parts. A key of one part that is a valid id is returned unchanged. For
-    any other key, the id is a readable text and a hash. Equal keys always give equal ids.
+    The key has one or more parts. If it has a single part that is a valid id, this part is the id.
+    Any other key gives an id of a readable text and a hash. Equal keys always give equal ids.
     """
     if len(key) == 1:
         try:
@@ -30,9 +30,9 @@ def id_of(*key: str) -> str:
 
 
 def name_of(*key: str) -> str:
-    """Return the readable text at the start of the id that `id_of` makes from `key`.
+    """Return the readable text at the beginning of an id that `id_of` makes from `key`.
 
-    Keys with the same first part have ids with the same beginning. For example, the ids of ("app",
-    "ann") and ("app", "bob") both start with "app".
+    Ids of keys with the same first part begin with the same text. For example, the ids of ("app",
+    "ann") and ("app", "bob") both begin with "app".
     """
     return _NOT_IN_NAME.sub("-", "-".join(key)).strip("-._")[:_LONGEST_NAME]

@@ -1,7 +1,7 @@
-"""Conversion of a session's head to a dict and back.
+"""Convert the head of a session to a dict, and back.
 
-The head has all fields of a session except its messages and tool calls. Each file format uses its
-own names for these fields. These names are the dialect of the format.
+The head has all fields of a session except its messages and tool calls. Each file format has its
+own names for these fields. The names that a format uses are called its dialect.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ VERSION = "1.0"
 
 
 class HeadField(NamedTuple):
-    """The place of one field of a session in the dict that a file format stores.
+    """One field of a session, and its place in the dict that a file format stores.
 
-    `ours` is the name of the field in `Session`. `path` has the keys that lead to the field in the
+    `ours` is the name of the field in `Session`. `path` has the keys that lead to the value in the
     dict. If `always` is true, the field is written even if it is empty.
     """
 
@@ -38,9 +38,10 @@ class HeadField(NamedTuple):
 class HeadTable(msgspec.Struct, frozen=True):
     """A dialect: the names that one file format uses for the fields of a session's head.
 
-    The head has all fields except messages and tool calls. `keys` has the place of each field.
-    `reserved` contains the top-level keys that the format uses. `words` maps a status to the word
-    that the format uses for it. If `nulls` is true, an empty field is written as null.
+    - `keys`: the place of each field
+    - `reserved`: the top-level keys that the format uses
+    - `words`: the word that the format uses for a status, by status
+    - `nulls`: whether an empty field is written as null
     """
 
     keys: tuple[HeadField, ...]
@@ -58,11 +59,14 @@ def table(
     words: Mapping[str, str] | None = None,
     nulls: bool = False,
 ) -> HeadTable:
-    """Return a dialect, which defines how a file format stores the fields of a session.
+    """Return the dialect of a file format.
 
-    `names` are the names of the fields, in the order in which they are stored. Fields in `always`
-    are written even if they are empty. `rename` maps fields to a dotted path of keys. `own`
-    contains further keys that the format uses. `HeadTable` explains `words` and `nulls`.
+    - `names`: the names of the fields, in the order in which they are stored
+    - `always`: the fields that are written even if they are empty
+    - `rename`: the keys for fields that the format stores under another name, joined by dots
+    - `own`: further top-level keys that the format uses
+
+    `HeadTable` explains `words` and `nulls`.
     """
     places = rename or {}
     required = frozenset(always)
@@ -131,7 +135,7 @@ _TIMES = frozenset(("created_at", "updated_at"))
 def check_head(session: Session, names: Iterable[str] = (*FIELDS, "extra")) -> None:
     """Raise ValueError if a field of the session has a value of the wrong type.
 
-    `names` are the fields to check. In addition, `messages` and `tool_history` are always checked.
+    `names` has the fields to check. The fields `messages` and `tool_history` are always checked.
     """
     for ours in names:
         value = getattr(session, ours)
@@ -147,7 +151,8 @@ def check_head(session: Session, names: Iterable[str] = (*FIELDS, "extra")) -> N
 def encode_head(session: Session, dialect: HeadTable) -> dict[str, Any]:
     """Convert a session's head (all fields except messages and tool calls) to a dict.
 
-    `dialect` has the names for the fields. Raises ValueError if JSON cannot store a value.
+    `dialect` has the names for the fields. Raises ValueError if a value has the wrong type, or if
+    JSON cannot store it.
     """
     check_head(session)
     data: dict[str, Any] = {"version": VERSION}
@@ -204,7 +209,7 @@ def decode_head(data: dict[str, Any], dialect: HeadTable) -> dict[str, Any]:
 
 
 def newer_version(data: Mapping[str, Any]) -> str | None:
-    """Return the format version in `data` if it is too new for this release, otherwise None.
+    """Return the format version in `data` if this release cannot read it, otherwise None.
 
     `data` is the dict of a session's head.
     """
@@ -247,10 +252,10 @@ def _pop_at(data: dict[str, Any], path: tuple[str, ...]) -> Any:
 def _merge_nested(
     data: dict[str, Any], extra: dict[str, Any], parent: str, dialect: HeadTable
 ) -> None:
-    """Move unknown keys from `extra` back into the nested object from which they were read.
+    """Move the unknown keys of a nested object from `extra` back into the object.
 
-    `parent` is the key of the nested object in `data`. If an unknown key has the same name as a
-    known key of the object, all unknown keys of the object stay in `extra`.
+    `parent` is the key of the object in `data`, and of its unknown keys in `extra`. If an unknown
+    key has the same name as a known key of the object, all its unknown keys stay in `extra`.
     """
     unknown = extra.get(parent)
     ours = {key.path[1] for key in dialect.keys if key.path[0] == parent}

@@ -36,8 +36,8 @@ def check_id(id: str) -> str:
 def check_workspace_id(id: str) -> str:
     """Return `id` if it is a valid id of a conversation in a workspace.
 
-    The id may contain letters of any script. It may also start with `YYYY-MM-DD/`, because
-    conversations of different days can have the same name. Raises InvalidIdError for other ids.
+    A valid id is a name, or `YYYY-MM-DD/NAME`, because conversations of different days can have the
+    same name. The name may contain letters of any script. Raises InvalidIdError for other ids.
     """
     if type(id) is not str:
         raise InvalidIdError(id)

@@ -1,7 +1,6 @@
 """The JSON encoder and decoder of cortext.
 
-They use msgspec, and the module `json` for values that msgspec refuses. This is rare, so `json` is
-imported only when it is needed.
+They use msgspec. The module `json` is imported only for the rare values that msgspec refuses.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ def pretty(value: Any, indent: int = 2) -> bytes:
 def decode(data: bytes, notes: list[str] | None = None) -> Any:
     """Parse JSON and return its value.
 
-    Two things are accepted that JSON forbids: NaN and infinite numbers become None, and a byte
+    Two things are accepted that JSON forbids: NaN and infinite numbers are read as None, and a byte
     order mark is skipped. For each of them, a sentence is added to `notes`. Raises ValueError if
     `data` is not JSON.
     """
@@ -78,7 +77,7 @@ def _tolerant_decode(data: bytes, notes: list[str]) -> Any:
 
 
 def _has_conflict_markers(text: str) -> bool:
-    """Return whether `text` contains, or is, a line that git writes where a merge fails."""
+    """Return whether a text has the conflict markers that git writes when a merge fails."""
     return text.strip() == "=======" or any(
         line.startswith(("<<<<<<< ", ">>>>>>> ")) for line in text.splitlines()
     )

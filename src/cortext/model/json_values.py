@@ -1,4 +1,4 @@
-"""Functions that check whether JSON can store a value of a session without changing it."""
+"""Check that JSON can store the values of a session, and convert times to UTC."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ DEEPEST = 200
 
 
 def json_copy(value: Any, where: str = "value", *, around: int = 0) -> Any:
-    """Return a deep copy of a value that JSON can store without changing it.
+    """Return a deep copy of a value, after a check that JSON can store the value.
 
-    Raises ValueError for other values. `where` is the name of the value in the error message. A
-    value may have at most `DEEPEST` + `around` levels of nesting. A whole message needs `around`,
-    because the message itself adds levels around its values.
+    Raises ValueError if JSON cannot store it. `where` is the name of the value in the error
+    message. The value may have at most `DEEPEST` + `around` levels of nesting. If the value is a
+    whole message, `around` allows for the levels of the message itself.
     """
     return _copy(value, where, DEEPEST + around)
 
@@ -57,7 +57,10 @@ def _key(key: Any, where: str) -> str:
 
 
 def as_utc(when: datetime) -> datetime:
-    """Convert a time to UTC. A time without a time zone counts as UTC."""
+    """Convert a time to UTC. A time without a time zone counts as UTC.
+
+    Raises ValueError if `when` is not a datetime, or is outside the calendar in UTC.
+    """
     if not isinstance(when, datetime):  # pyright: ignore[reportUnnecessaryIsInstance]  entry
         raise ValueError(f"a time must be a datetime, not {type(when).__name__}")
     zone: tzinfo | None = when.tzinfo

@@ -57,8 +57,8 @@ class _CompletingMeta(StructMeta):
     """A metaclass that calls `complete` on every record after its construction.
 
     Decoders of msgspec do not call the constructor, so decoded records may lack an id or a time.
-    Code that decodes records must check them with `all_complete`. If the check fails, it must
-    construct each record again.
+    Code that decodes records must therefore call `all_complete`. If the result is False, the code
+    must construct each record again.
     """
 
     if not TYPE_CHECKING:
@@ -132,7 +132,7 @@ class SessionMessage(
             force_setattr(self, "extra", json_copy(self.extra, "extra"))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the message as a dict for JSON, without empty optional fields."""
+        """Return the message as a dict for JSON. Optional fields that are None are left out."""
         return record_dicts.message_to_dict(self)
 
     @classmethod
@@ -152,8 +152,8 @@ class SessionMessage(
         """Create a message from a message of a chat-completions API.
 
         If the content is a list of parts, the new message has their text. The parts and unknown
-        keys are stored in `extra`, so `to_llm_message` returns them all, except for null values.
-        Raises ValueError if the given message is invalid.
+        keys are stored in `extra`, so that `to_llm_message` can return them. Null values are
+        dropped. Raises ValueError if the given message is invalid.
         """
         return cls(**fields_of_llm_message(message))
 
@@ -219,8 +219,8 @@ def message_from_dict(
 ) -> SessionMessage:
     """Convert a dict from a file to a message.
 
-    `names` maps fields of a message to their keys in the dict, if they differ. Raises ValueError if
-    a field has a wrong value.
+    `names` has the keys of the fields that have another name in the dict. Raises ValueError if a
+    field has a wrong value.
     """
     return record_dicts.record_from_dict(data, names, SessionMessage, ("role", "content"))
 

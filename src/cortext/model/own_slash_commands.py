@@ -1,4 +1,4 @@
-"""Functions that recognize and remove slash commands of cortext at the start of a text."""
+"""Recognize and remove slash commands of cortext at the start of a text."""
 
 from __future__ import annotations
 

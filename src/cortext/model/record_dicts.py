@@ -1,9 +1,9 @@
-"""Conversion of messages and tool calls to plain dicts and back.
+"""Convert messages and tool calls to plain dicts, and back.
 
-Unknown keys of a dict are stored in the field `extra` of the message or tool call. They are written
-next to the known keys. If a format itself uses the same key, the unknown key is written into the
-object `cortext_extra`. So a session does not change when it is written in any format and read
-again.
+A dict may have keys that cortext does not know. They are stored in the field `extra` of the message
+or tool call, and written next to the known keys. If the file format itself uses a key of the same
+name, the unknown key is written into the object `cortext_extra`. So no key is lost when a session
+is written in any format and read again.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _Struct = TypeVar("_Struct", bound=msgspec.Struct)
 
 
 def merge_extra(data: dict[str, Any], extra: Mapping[str, Any], reserved: frozenset[str]) -> None:
-    """Add the unknown keys in `extra` to `data`, the dict of a message or tool call.
+    """Add the unknown keys in `extra` to `data`, the dict of a session, message or tool call.
 
-    `reserved` has the keys that the format itself uses. An unknown key with such a name is added to
-    the object `cortext_extra` in `data`.
+    `reserved` has the keys that the file format itself uses. An unknown key with such a name is
+    added to the object `cortext_extra` in `data`.
     """
     escaped = {key: value for key, value in extra.items() if key in reserved or key == ESCAPED}
     if not escaped:
@@ -40,9 +40,9 @@ def merge_extra(data: dict[str, Any], extra: Mapping[str, Any], reserved: frozen
 
 
 def take_extra(unknown: dict[str, Any]) -> dict[str, Any]:
-    """Return the value for the field `extra` of a message or tool call.
+    """Return the value for the field `extra`, made from the unknown keys of a dict.
 
-    `unknown` has the unknown keys of its dict. This function is the inverse of `merge_extra`.
+    This function is the inverse of `merge_extra`: it moves the keys out of `cortext_extra`.
     """
     escaped = unknown.pop(ESCAPED, None)
     if isinstance(escaped, dict):
@@ -81,7 +81,7 @@ _JSON_WORDS: dict[type[Any], str] = {
 def convert(data: dict[str, Any], kind: type[_Struct]) -> _Struct:
     """Convert a dict to a struct of the type `kind`.
 
-    Raises ValueError, with the name of the field, if a field has a value of the wrong type.
+    Raises ValueError if a field has a value of the wrong type. The error message names the field.
     """
     try:
         return msgspec.convert(data, kind)
@@ -125,7 +125,7 @@ def invocation_to_dict(invocation: ToolInvocation) -> dict[str, Any]:
 
 
 def iso(when: datetime) -> str:
-    """Return a UTC time as ISO 8601 text that ends with `Z`, as in all files of cortext."""
+    """Return a UTC time as ISO 8601 text that ends with `Z`, as cortext writes it in all files."""
     return when.isoformat().replace("+00:00", "Z")
 
 
@@ -133,9 +133,9 @@ _OPTIONAL = ("tool_calls", "tool_call_id", "name", "tokens", "structured_data")
 
 
 def message_keys(names: Mapping[str, str] = NO_NAMES) -> frozenset[str]:
-    """Return the keys that the dict of a message can have.
+    """Return the known keys of the dict of a message.
 
-    `names` maps fields of a message to their keys, if they differ.
+    `names` has the keys of the fields that have another name in the dict.
     """
     fields = ("role", "content", "timestamp", "id", *_OPTIONAL)
     return frozenset(names.get(name, name) for name in fields)
@@ -144,11 +144,11 @@ def message_keys(names: Mapping[str, str] = NO_NAMES) -> frozenset[str]:
 def record_from_dict(
     data: dict[str, Any], names: Mapping[str, str], kind: type[_Struct], identity: tuple[str, ...]
 ) -> _Struct:
-    """Convert a dict to a message or a tool call. `kind` is the class.
+    """Convert a dict to a message or a tool call. `kind` is the class of the result.
 
-    `names` maps fields to their keys in the dict, if they differ. If the dict has no id, the id is
-    computed from the time and the fields in `identity`. So the same dict always gets the same id.
-    Raises ValueError if a field has a wrong value.
+    `names` has the keys of the fields that have another name in the dict. If the dict has no id,
+    the id is computed from the time and the fields in `identity`. So the same dict always gets the
+    same id. Raises ValueError if the time is missing, or if a field has a wrong value.
     """
     unknown = dict(data)
     known: dict[str, Any] = {}

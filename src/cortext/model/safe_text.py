@@ -15,7 +15,8 @@ _KEPT = frozenset("\n\t\u200c\u200d")
 def clean(text: str, *, lines: bool = True) -> str:
     """Return text with each control, format or surrogate character replaced by `\ufffd`.
 
-    If `lines` is false, all white space becomes single spaces, so that the result is one line.
+    If `lines` is false, the result is one line: line breaks and all other white space become single
+    spaces.
     """
     if not lines:
         text = " ".join(text.split())

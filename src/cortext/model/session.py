@@ -33,8 +33,8 @@ _ALL_BUT_ID = tuple(name for name in (*FIELDS, "extra") if name != "id")
 class Session(Struct, weakref=True):
     """The durable record of one conversation. All times are in UTC and have a time zone.
 
-    `native` lists the bindings: links to the sessions of AI tools in which the conversation took
-    place. `extra` holds unknown keys that were read from a file.
+    `native` has the bindings as JSON objects. A binding is a link to a session of an AI tool in
+    which the conversation took place. `extra` has unknown keys that were read from a file.
     """
 
     id: str = field(default_factory=new_id)

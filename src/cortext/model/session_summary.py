@@ -1,4 +1,4 @@
-"""The part of a session that a list of sessions shows, without messages and tool calls."""
+"""The summary of a session: the fields that a list shows, without messages and tool calls."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cortext.model.session import Session
 
 
 class SessionSummary(Struct, frozen=True, kw_only=True):
-    """One row of a list of sessions."""
+    """The fields of a session that a list of sessions shows."""
 
     id: str
     title: str = ""

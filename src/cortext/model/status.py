@@ -1,4 +1,4 @@
-"""The status of a conversation, and a check whether a change of the status is allowed."""
+"""The status of a conversation, and the rules for changing it."""
 
 from __future__ import annotations
 

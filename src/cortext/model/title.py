@@ -136,20 +136,23 @@ class RequestTitle:
 
     @property
     def is_final(self) -> bool:
-        """Whether a request with a topic was added, so that later requests change nothing."""
+        """Whether a request with a topic was added. More requests then do not change the title."""
         return bool(self._topic)
 
     @property
     def text(self) -> str:
-        """The title. If no request has a topic, it is the first line of the first request."""
+        """The title: the first topic in the requests.
+
+        If no request has a topic, the title is the first line of the first request that has one.
+        """
         return self._topic or self._first_line
 
 
 def first_line(request: str) -> str:
     """Return the first line of a request as a title.
 
-    A slash command of cortext before the text is removed. The title is "" if the request is only
-    a slash command.
+    A slash command of cortext before the text is removed. The title is "" if the line is a single
+    word that starts with `/`.
     """
     text = without_command(request)
     line = next((line.strip() for line in text.split("\n") if line.strip()), "")
@@ -157,7 +160,7 @@ def first_line(request: str) -> str:
 
 
 def describe_request(request: str) -> str:
-    """Return the first part of a request that says what the user wants, or "".
+    """Return the first part of a request that says what the user wants; "" if there is none.
 
     This is a line, or the rest of a line after a greeting, a role prompt or similar words.
     """
@@ -171,7 +174,7 @@ def describe_request(request: str) -> str:
 
 
 def _without_added_texts(text: str) -> str:
-    """Return a request without the elements that a tool added to it."""
+    """Return a request without the elements (tags and their content) that a tool added to it."""
     parts, at = list[str](), 0
     for _ in range(_MOST_ELEMENTS):
         match = _ADDED_ELEMENT.search(text, at)
@@ -204,7 +207,7 @@ def _lines(text: str) -> Iterator[str]:
 
 
 def _topic(line: str) -> str:
-    """Return the part of a line that says what the user wants, or ""."""
+    """Return the part of a line that says what the user wants; "" if there is none."""
     if line.startswith("!") or _TOOL_COMMAND.match(line):
         return ""
     if line.startswith("/") and " " not in line and "/" not in line[1:]:

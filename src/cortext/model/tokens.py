@@ -12,10 +12,10 @@ _MOST = 10**15
 
 
 class TokenCount(NamedTuple):
-    """The number of prompt and completion tokens of a conversation.
+    """The numbers of prompt and completion tokens of a conversation.
 
-    If `reported` is true, an AI tool counted them. Otherwise every four characters count as one
-    token.
+    If `reported` is true, an AI tool reported the numbers. If it is false, they are an estimate:
+    every four characters count as one token.
     """
 
     prompt: int
@@ -28,11 +28,10 @@ class TokenCount(NamedTuple):
 
 
 def tokens_of(session: Session, messages: Sequence[SessionMessage]) -> TokenCount:
-    """Return the number of tokens of a conversation.
+    """Return the numbers of prompt and completion tokens of a conversation.
 
-    The number comes from the totals of the session. If the session has no totals, it is the sum of
-    the counts in `messages`. If the messages have no counts, it is estimated from the length of
-    their text.
+    The totals in `session` are used if there are any. If not, the counts in `messages` are added.
+    If the messages have no counts either, the numbers are estimated from the length of their text.
     """
     if session.total_tokens > 0:
         totals = session.total_prompt_tokens, session.total_completion_tokens

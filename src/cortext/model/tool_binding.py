@@ -1,8 +1,9 @@
-"""Bindings. A binding says which messages of an AI tool's session belong to a conversation.
+"""Bindings: links between a conversation and the sessions of AI tools in which it took place.
 
-`Session.native` lists the bindings as JSON objects. Only this module knows the keys of these
-objects. Other programs may have written an object, so a binding keeps the original object. This
-preserves unknown keys, values of the wrong type and the order of the keys.
+A binding says which messages of a tool's session belong to the conversation. `Session.native` has
+the bindings as JSON objects. Only this module knows the keys of these objects. Another program may
+have written an object, so each binding keeps its original object. This preserves unknown keys,
+values of the wrong type and the order of the keys.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ _MOST_PID = 1 << 31
 class ToolBinding(Struct, frozen=True, kw_only=True):
     """The link between a conversation and the part of an AI tool's session that belongs to it.
 
-    A field is None if the stored binding does not have the field. `session_id` is "" until the
-    tool's session is known. Until then, `pid` and `process_start` identify the tool's process.
+    A field is None if the stored JSON object does not have it. `session_id` is "" until the id of
+    the tool's session is known. Until then, `pid` and `process_start` identify the tool's process.
     """
 
     tool: str
@@ -80,7 +81,7 @@ class ToolBinding(Struct, frozen=True, kw_only=True):
         return (self.tool, self.session_id) == (tool, session_id)
 
     def is_open_for(self, tool: str, session_id: str) -> bool:
-        """Return whether the conversation gets the new messages of a certain session of an AI tool.
+        """Return whether new messages of the given session belong to the conversation.
 
         `tool` is the name of the AI tool, and `session_id` is the id of the tool's session.
         """
@@ -98,7 +99,7 @@ def binding_from_json(source: Mapping[str, Any]) -> ToolBinding:
     fields: dict[str, Any] = {
         _KEYS[key]: value for key, value in values.items() if value is not None
     }
-    # Use "", because None means that the key is absent. For `held`, this makes a difference.
+    # Use "", because None means that the key is absent. `seen_digest` needs this difference.
     fields |= {_KEYS[key]: "" for key in bad if _READERS[key] is _text}
     fields.setdefault("tool", "")
     return ToolBinding(**fields, malformed=bad, source=source)
@@ -107,8 +108,8 @@ def binding_from_json(source: Mapping[str, Any]) -> ToolBinding:
 def binding_to_json(binding: ToolBinding) -> dict[str, Any]:
     """Convert a binding to a JSON object for `Session.native`.
 
-    `binding.source` is the JSON object from which the binding was read. A field that has not
-    changed since then keeps its value from that object.
+    If the binding was read from such an object, a field that has not changed since then is written
+    exactly as before.
     """
     data = dict(binding.source or {})
     before = None if binding.source is None else binding_from_json(data)
@@ -143,9 +144,9 @@ def set_bindings(session: Session, bindings: Iterable[ToolBinding]) -> None:
 def change_bindings(
     session: Session, matches: Callable[[ToolBinding], bool], **changes: Any
 ) -> None:
-    """Set the fields `changes` in each binding of a session for which `matches` returns True.
+    """Change the bindings of a session for which `matches` returns True.
 
-    A binding links the session to a session of an AI tool.
+    `changes` has the new values of fields, by name. A binding is a link to a session of an AI tool.
     """
     set_bindings(
         session,

@@ -1,4 +1,7 @@
-"""The index of a folder of session documents, which makes listing fast in large folders."""
+"""The index of a folder of session documents (JSON files with one session each).
+
+With the index, a list of a large folder is fast.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +31,8 @@ from cortext.stores.ids_in_folder import is_id
 
 T = TypeVar("T")
 INDEX_VERSION = 1
-# Modification times advance in steps of a few milliseconds, so a scan can miss a later change in
-# the same step.
+# Modification times advance in steps of a few milliseconds. If a file changes twice in one step, a
+# scan may see only the first change.
 _SETTLED_NS = 20_000_000
 _LARGE = 1000
 
@@ -56,12 +59,12 @@ class IndexedStorage(Protocol):
 
 
 class SessionIndex:
-    """The summaries of all sessions in a document store, derived from the session files.
+    """The summaries of all sessions in a document store, made from the session files.
 
-    The summaries are in a SQLite database in the same folder. `index.json` is an export of the
-    database. If one of them is missing, damaged or outdated, it is updated from the session files.
-    Only files that changed are read. A session that cannot be read is logged and left out. If the
-    folder is not writable, the database is in memory.
+    The summaries are in a SQLite database in the store's folder, and `index.json` is an export of
+    this database. If one of the two is missing, damaged or outdated, it is updated from the session
+    files. Only files that changed are read. A session that cannot be read is logged and left out.
+    If the folder is not writable, the database is in memory, and there is no export.
     """
 
     def __init__(self, storage: IndexedStorage) -> None:
@@ -174,11 +177,13 @@ class SessionIndex:
         working_dir: str | None = None,
         owner: str | None = None,
     ) -> builtins.list[SessionSummary]:
-        """Return the summaries of the sessions that match every given filter.
+        """Return the summaries of the sessions that match all given filters.
 
-        A session must have all `tags` and exactly this `working_dir` and `owner`. Its title must
-        contain `search`. By default, times and numbers sort from the greatest down, titles and ids
-        from A to Z. `descending` overrides this order. Raises ValueError for an unknown `sort_by`.
+        A session matches if it has all of the `tags`, if its working folder and its owner are
+        exactly `working_dir` and `owner`, and if its title contains `search`. Times and numbers are
+        sorted in descending order, titles and ids from A to Z; `descending` overrides this order.
+        The first `offset` sessions are skipped, and at most `limit` sessions are returned. Raises
+        ValueError for an unknown `sort_by`.
         """
         if isinstance(tags, str):
             raise ValueError(f"tags must be a list, such as [{tags!r}]")
@@ -190,7 +195,10 @@ class SessionIndex:
         )
 
     def _run(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Read the files that changed, then call `work` with the database and return its result."""
+        """Call `work` with the database in one transaction, and return its result.
+
+        First, the sessions that `note` recorded are read again.
+        """
 
         def operation() -> T:
             self._table.ready()
@@ -203,7 +211,7 @@ class SessionIndex:
             return self._table.repeat(operation)
 
     def _catch_up(self) -> None:
-        """Update the index from the session files, unless the folder is known to be unchanged."""
+        """Update the index and `index.json`, unless the folder is known to be unchanged."""
         facts = self._run(_read_facts)
         export = Fingerprint.at(self._export_path)
         exported = facts.get("export") == str(export)
@@ -294,10 +302,10 @@ class SessionIndex:
     def _settled_time(self, count: int) -> str:
         """Return the folder's modification time if the index matches the folder, otherwise "".
 
-        The caller stores this time. While the folder has the same time, it is not compared with the
-        index again. A folder with few sessions (`count`) always gives "", because a comparison is
-        fast. For a large folder, first wait some milliseconds: two files that are added within one
-        clock tick give the folder the same time.
+        The caller stores the time. The index is not compared with the folder again until the
+        folder's time changes. For a folder with few sessions (`count`), the result is always "",
+        because a comparison is fast. Two files that are added within one clock tick give the folder
+        the same time, so this method first waits until the clock tick is over.
         """
         if count < _LARGE:
             return ""

@@ -23,9 +23,8 @@ from cortext.stores.ids_in_folder import is_id
 def read_document(folder: str, id: str) -> ReadRow | None:
     """Return the catalog row of the document `id` in a folder.
 
-    Return None if the file is gone or its name is not a session id. A row without a status means
-    that the file has no readable session; its note says why. The file is neither changed nor
-    locked.
+    Return None if the file is gone, or if `id` is not a session id. If no session can be read, the
+    row has the status "" and a note with the reason. The file is neither changed nor locked.
     """
     path = f"{folder}/{id}.json"
     if not is_id(id):
@@ -48,9 +47,10 @@ def _row_without_session(path: str, id: str, note: str) -> ConversationRow:
 
 
 def _decode(data: bytes, path: str, id: str) -> tuple[Session | None, str]:
-    """Return the session of a document, and a note about a problem or "".
+    """Return the session of a document, and a note.
 
-    The session is None if no message can be read.
+    The note describes a problem; "" means that there is none. The session is None if no message can
+    be read, or if a later release wrote the document.
     """
     try:
         decoded = document.decode(data)

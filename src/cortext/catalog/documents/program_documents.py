@@ -1,7 +1,7 @@
 """Use the catalog to list the sessions that programs store as documents (one JSON file each).
 
-A refresh calls `stat` for each document and reads the documents that changed. It writes nothing to
-the folders, because they belong to the programs.
+A refresh calls `stat` for each document, and reads the documents that changed. It never writes to
+the folders of documents, because they belong to the programs.
 """
 
 from __future__ import annotations
@@ -39,8 +39,7 @@ _LARGEST_ID = 128
 class DocumentFolder(msgspec.Struct, frozen=True):
     """A folder of session documents.
 
-    Some documents do not state the working folder of their session. `project` is the working folder
-    of these sessions; "" if unknown.
+    `project` is the working folder of each session whose document states none; "" if it is unknown.
     """
 
     folder: str
@@ -50,7 +49,8 @@ class DocumentFolder(msgspec.Struct, frozen=True):
 class ListedDocuments(NamedTuple):
     """The rows of documents after a refresh.
 
-    `notes` has a text for each document or folder that could not be read.
+    `notes` has a text for each document or folder that could not be read, and for each folder that
+    was not read completely before the time limit.
     """
 
     rows: list[ConversationRow]
@@ -60,11 +60,11 @@ class ListedDocuments(NamedTuple):
 def refresh(
     database: Database, shelves: Sequence[DocumentFolder], began: int, patience: float | None = None
 ) -> ListedDocuments:
-    """Update the catalog rows of the documents in these folders, and return the rows.
+    """Update the catalog rows of the documents in the folders `shelves`, and return the rows.
 
-    `shelves` has the folders, and `began` is the time of the call in nanoseconds. Reading stops
-    after about `patience` seconds; None means no limit. If several folders have the same session,
-    only its most recently active row is returned.
+    `began` is the time when the refresh started, in nanoseconds since 1970. Reading stops after
+    about `patience` seconds; None means no limit. If several folders have the same session, only
+    its most recently active row is returned.
     """
     deadline = None if patience is None else time.monotonic() + patience
     rows: list[ConversationRow] = []
@@ -108,7 +108,10 @@ def _add_rows(
     rows: list[ConversationRow],
     notes: list[str],
 ) -> None:
-    """Add the sessions of a folder to `rows`, and the notes of unreadable documents to `notes`."""
+    """Add the rows `found` in a folder to `rows`, and notes about unreadable documents to `notes`.
+
+    A row without a working folder gets the project of the folder.
+    """
     for row in found:
         if not row.status:
             notes.append(row.note)
@@ -121,9 +124,10 @@ def _add_rows(
 def _list_folder(
     database: Database, folder: str, fd: int, began: int, deadline: float | None
 ) -> tuple[list[ConversationRow], int]:
-    """Read the changed documents of the open folder `fd`, the latest first, until `deadline`.
+    """Refresh the rows of the documents in the open folder `fd`, and return them.
 
-    Return the rows of all documents, and the number of changed documents that are not read yet.
+    Changed documents are read until `deadline`, the latest first. The second value is the number of
+    changed documents that were not read.
     """
     unread_count = 0
 
@@ -137,7 +141,7 @@ def _list_folder(
         ]
         new, unread = _read_documents(folder, sorted(changed, reverse=True), began, deadline)
         unread_count = len(unread)
-        # Keep the rows of documents that there was no time to read.
+        # Keep the old rows of documents that were not read before the deadline.
         kept = {*new, *unread}
         gone = {id for _, id in changed if id in known and id not in kept}
         return SourceChanges(new, gone | (known.keys() - documents.keys()))
@@ -149,7 +153,7 @@ def _list_folder(
 def _stat_documents(fd: int) -> Iterator[tuple[str, tuple[str, int]]]:
     """Yield `(id, (fingerprint, modification time))` for each file that may be a document.
 
-    `fd` is the open folder. A file may be a document if its name ends with `.json`.
+    These are the files whose names end with `.json`, except `index.json`. `fd` is the open folder.
     """
     stat, cut = os.stat, -len(_SUFFIX)
     for name in os.listdir(fd):
@@ -169,9 +173,9 @@ def _read_documents(
 ) -> tuple[dict[str, StoredRow], set[str]]:
     """Read changed documents until `deadline`, and return their rows by id.
 
-    `changed` has the modification time and the id of each document. `began` is when the refresh
-    started, in nanoseconds since 1970. The second value has the ids of the documents that were not
-    read before the deadline.
+    `changed` has the modification time and the id of each document. `began` is the time when the
+    refresh started, in nanoseconds since 1970. The second value has the ids of the documents that
+    were not read before the deadline.
     """
     rows: dict[str, StoredRow] = {}
     for number, (_, id) in enumerate(changed):
@@ -205,8 +209,8 @@ def _keep_latest(rows: list[ConversationRow]) -> list[ConversationRow]:
 def forget_gone(db: sqlite3.Connection, shelves: Collection[str] | None = None) -> None:
     """Delete the catalog rows of documents that no longer exist.
 
-    `shelves` has folders of documents. If it is given, the rows of documents in all other folders
-    are deleted as well.
+    If `shelves` (folders of documents) is given, the rows of documents in all other folders are
+    deleted too.
     """
     for folder in source_names(db, _KIND):
         source = Source(_KIND, folder)

@@ -1,13 +1,15 @@
 """The full-text index: which words occur in which messages of which conversations.
 
-Each entry is a *spot*: the number of a message in its conversation, and the position of its line if
-the messages are lines of a file. Spots are numbered in the order in which they are indexed.
-Consecutive spots of one conversation are stored together as a *run*. A text that is not a line of a
-file, such as a message of a transcript, is stored with its run. For each conversation, the index
-stores a *state*: a text that says how much of it has been indexed.
+For each text, the index stores a *spot*: the number of the message in its conversation, and the
+position of its line if the messages are lines of a file. Spots are numbered in the order in which
+the texts are indexed. Consecutive spots of one conversation are stored together as a *run*. A text
+that is not a line of a file, such as a message of a transcript, is stored with its run. For each
+conversation, the index stores a *state*: a text that says how much of the conversation has been
+indexed.
 
-SQLite cannot remove a text from such an index. Deleted spots are left out of results. When most
-spots are deleted, the whole index is discarded and built again.
+SQLite cannot remove the words of a text from such an index. When a text is deleted, only its spot
+is removed, so that searches do not find the text. When most texts are deleted, the whole index is
+deleted and built again.
 """
 
 from __future__ import annotations
@@ -121,14 +123,11 @@ class FulltextIndex:
 
     @property
     def lock(self) -> str:
-        """The lock file that a process holds to add texts; "" for an index in memory."""
+        """The path of the lock file for adding texts; "" for an index in memory."""
         return "" if self._database.is_in_memory else f"{self.path}.lock"
 
     def known(self) -> dict[Identity, str]:
-        """Return the stored state of each indexed conversation, by the identity of its row.
-
-        The state is the text that was given to `put`.
-        """
+        """Return the state that `put` stored for each conversation, by the identity of its row."""
         rows = self._run(lambda db: db.execute("SELECT root, path, state FROM sources").fetchall())
         # Decode each root once: with many rows, a search spends most of its time here.
         roots = {root: root.decode("utf-8", AS_IS) for root in {row[0] for row in rows}}
@@ -142,17 +141,17 @@ class FulltextIndex:
     def mark(self) -> tuple[int, int]:
         """Return the checksum and the day that `set_mark` stored.
 
-        With the checksum, a caller recognizes that the index is complete. It is 0 if the index
+        If the checksum is that of the caller's rows, the index is complete. It is 0 if the index
         changed since `set_mark`, or if `set_mark` was never called.
         """
         return self._run(lambda db: (fact(db, "mark"), fact(db, "day")))
 
     def set_mark(self, mark: int, day: int, count: int) -> None:
-        """Record that the index is complete for a list of conversation rows.
+        """Store that the index has all conversations of a list of rows.
 
-        `mark` is the checksum of the list, `count` is its length, and `day` is the number of the
-        current day. Nothing is stored unless the index has exactly `count` conversations. Any later
-        addition or removal deletes the record.
+        `mark` is a checksum of the list, `count` is its length, and `day` is the number of the
+        current day. Nothing is stored if the index does not have exactly `count` conversations. The
+        next addition or removal deletes the checksum.
         """
         rows = [("mark", mark), ("day", day)]
 
@@ -167,18 +166,18 @@ class FulltextIndex:
     def put(self, identity: Identity, state: str, new: Sequence[TextEntry], *, keep: bool) -> int:
         """Add texts of one conversation and store its state. Return the number of texts added.
 
-        `identity` is the identity of the conversation's row. `state` is any text that tells the
+        `identity` is the identity of the conversation's row. `state` is a text that tells the
         caller later how much of the conversation is indexed. With `keep`, earlier texts of the
-        conversation stay in the index. Otherwise `new` replaces them.
+        conversation stay in the index. Without `keep`, `new` replaces them.
         """
         return self.put_all([(identity, state, new, keep)])
 
     def put_all(self, work: Iterable[Work], *, bulk: bool = False) -> int:
         """Add texts of several conversations in one transaction. Return the number of texts added.
 
-        Each item of `work` has the arguments of `put`. With `bulk`, additions are faster, and the
-        caller must call `settle` after the last addition. Raises IndexRebuiltError if earlier texts
-        of a conversation should stay, but the index has lost them.
+        Each item of `work` has the arguments of `put`. With `bulk`, additions are faster, but the
+        caller must call `settle` after the last one. Raises IndexRebuiltError if `keep` is set for
+        a conversation whose earlier texts the index has lost.
         """
 
         def write(db: sqlite3.Connection) -> int:
@@ -226,11 +225,11 @@ class FulltextIndex:
 
     @property
     def is_settled(self) -> bool:
-        """Whether `settle` was called after the last bulk addition, or there was none."""
+        """Whether all bulk additions were followed by a call of `settle`."""
         return not self._run(lambda db: fact(db, "bulk"))
 
     def settle(self) -> None:
-        """Merge the parts of the index after additions in bulk, and compact the file."""
+        """Merge the parts of the index that bulk additions created, and compact the file."""
 
         def write(db: sqlite3.Connection) -> None:
             db.execute("BEGIN IMMEDIATE")
@@ -253,13 +252,14 @@ class FulltextIndex:
     ) -> Iterator[TextMatch]:
         """Yield the location of each text that matches an FTS5 expression, the newest first.
 
-        Among texts of the same time, the last indexed text comes first. The search continues only
-        while the caller takes results.
+        If two texts have the same time, the one that was indexed later comes first. The search
+        continues only while the caller takes results. An invalid expression gives no results.
 
-        - `most`: the number of results that the caller is likely to take
-        - `before`: a position in the results. Only the results after this position are yielded
-        - `skips`: a function that returns True for a conversation that the caller no longer needs.
-          Most of its texts are then left out
+        - `most`: the number of results that the caller will probably take. There may be more
+          results
+        - `before`: the position of a result. Only results after this position are yielded
+        - `skips`: a function that returns True if the caller needs no more texts of a conversation.
+          A few texts of such a conversation may still be yielded
         - `within`: the conversations to search; () means all. Texts of other conversations may
           still be yielded
         """
@@ -298,7 +298,7 @@ class FulltextIndex:
     def is_stale(self) -> bool:
         """Whether most texts in the index are deleted or replaced, so that `discard` is worthwhile.
 
-        Always False if the file cannot be written.
+        Always False for a read-only index.
         """
 
         def count(db: sqlite3.Connection) -> bool:
@@ -318,10 +318,10 @@ class FulltextIndex:
         self._database.discard()
 
     def purge(self, there: Collection[Identity]) -> bool:
-        """Delete the index file if it has words of deleted conversations or deleted texts.
+        """Delete the index file if it has words of deleted texts or cannot be read.
 
-        `there` has the conversations that exist. The next search builds the index again. Return
-        whether the index was deleted. Raises OSError if the file cannot be deleted.
+        Return whether the file was deleted. The next search then builds the index again. `there`
+        contains the conversations that exist. Raises OSError if the file cannot be deleted.
         """
         if not os.path.isfile(self.path) or os.path.islink(self.path):
             return False  # a link or a folder, which cortext did not make
@@ -345,8 +345,8 @@ class FulltextIndex:
     def _write(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Call `work` with the database in one transaction, and return its result.
 
-        Raises IndexRebuiltError if the database had to be replaced meanwhile, because earlier texts
-        are then lost.
+        Raises IndexRebuiltError if the database was replaced meanwhile, because earlier texts are
+        then lost.
         """
         generation = self._database.generation
 

@@ -17,9 +17,9 @@ import msgspec
 from cortext.formats.text_search.text_folding import split_identifiers
 
 # `hashsize` is the number of bytes of words that SQLite buffers before it writes them.
-# The table `words` has words as they are written, with positions: for exact words and phrases.
-# The table `stems` has the stems of words and of the parts of identifiers: for the ranking. It
-# leaves out tool output, which would drown what people and agents say.
+# The table `words` is for exact words and phrases. It has words as they are written, with their
+# positions. The table `stems` is for the ranking. It has the stems of words and of the parts of
+# identifiers, but not of tool output, which would outweigh what people and agents say.
 SCHEMA = """
 CREATE VIRTUAL TABLE words USING fts5(text, content='', columnsize=0, detail=full,
     tokenize="unicode61 remove_diacritics 2 categories 'L* M* N* Co'");
@@ -69,7 +69,7 @@ GONE = "gone"
 SIZE, REPLACED = "size", "replaced"
 """The names of two facts: the number of characters that were added, and that were replaced."""
 _BATCH_CHARACTERS = 8 << 20
-"""The number of characters after which a new INSERT statement begins."""
+"""The number of characters of texts after which a new INSERT statement begins."""
 AS_IS = "surrogateescape"
 Identity = tuple[str, str]
 
@@ -124,8 +124,8 @@ def unpacked(spots: bytes, offset: int) -> tuple[int, int, int, int, str]:
     """Unpack one spot (the location of a text) from the bytes of its run.
 
     `spots` has the packed spots of the run, and `offset` is the index of the spot in it. Return the
-    time, the file position relative to the run, the size of the line in bytes, the length of the
-    text in characters, and the role.
+    time, the distance in bytes from the start of the run in the file, the size of the line in
+    bytes, the length of the text in characters, and the role.
     """
     fields: tuple[int, int, int, int, int] = _SPOT.unpack_from(spots, offset * _SPOT.size)
     return *fields[:4], ROLES[fields[4]]
@@ -143,7 +143,7 @@ def add(db: sqlite3.Connection, name: str, number: int) -> None:
 
 
 def configure(db: sqlite3.Connection, values: dict[str, int]) -> None:
-    """Set options of both FTS5 tables."""
+    """Set options of both FTS5 tables. `values` has the value of each option, by name."""
     db.executemany("INSERT INTO words (words, rank) VALUES (?, ?)", values.items())
     db.executemany("INSERT INTO stems (stems, rank) VALUES (?, ?)", values.items())
 
@@ -157,8 +157,8 @@ def key_of(identity: Identity) -> tuple[bytes, bytes]:
 def put_source(db: sqlite3.Connection, identity: Identity, state: str, *, keep: bool) -> int:
     """Add a conversation or update its stored state, and return its id in the table `sources`.
 
-    Without `keep`, its earlier texts are removed from search results. Raises IndexRebuiltError if
-    `keep` is set and the conversation is not in the index.
+    With `keep`, the texts of the conversation stay, and IndexRebuiltError is raised if the index
+    does not have the conversation. Without `keep`, its texts are removed from search results.
     """
     key = key_of(identity)
     row = db.execute("SELECT id FROM sources WHERE root = ? AND path = ?", key).fetchone()
@@ -192,13 +192,13 @@ def _drop_runs(db: sqlite3.Connection, source: int) -> None:
 
 
 def put_runs(db: sqlite3.Connection, source: int, new: Sequence[TextEntry], first: int) -> int:
-    """Store the locations of the texts in `new`, and return the next free text number.
+    """Store the locations of the texts in `new`, and return the number that the next text will get.
 
     The texts get consecutive numbers from `first`. `source` is the id of their conversation in the
     table `sources`.
     """
     for entry in new:
-        # A title or a markdown replaces its predecessor.
+        # A new title, markdown file or text of sub-agents replaces the old one.
         if entry.number <= TITLE and (length := _drop_text(db, source, entry.number)):
             add(db, REPLACED, length)
             db.execute("UPDATE sources SET size = size - ? WHERE id = ?", (length, source))
@@ -224,7 +224,11 @@ def put_runs(db: sqlite3.Connection, source: int, new: Sequence[TextEntry], firs
 
 
 def _drop_text(db: sqlite3.Connection, source: int, number: int) -> int:
-    """Remove the run of a text that is not a message, and return the length of the text."""
+    """Remove a text that is not a message, such as a title, from search results. Return its length.
+
+    `source` is the id of the conversation in the table `sources`, and `number` is the special
+    message number, such as `TITLE`. Return 0 if there is no such text.
+    """
     key = (source, number)
     query = "SELECT first, spots FROM runs WHERE source = ? AND number = ?"
     row = db.execute(query, key).fetchone()
@@ -283,7 +287,7 @@ def _as_json(texts: list[str]) -> str:
 
 
 def _split_into_runs(new: Sequence[TextEntry]) -> Iterator[Sequence[TextEntry]]:
-    """Yield sequences of texts with consecutive numbers, each short enough for one run."""
+    """Yield the texts in sequences of consecutive messages, each short enough for one run."""
     start = 0
     for end in range(1, len(new) + 1):
         if (

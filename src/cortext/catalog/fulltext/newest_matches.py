@@ -1,11 +1,11 @@
 """Find the texts that match a query, the newest first.
 
-Texts are numbered in the order in which they are indexed. A greater number usually means a newer
-text, but not always: several conversations run at the same time, and old ones may be indexed late.
-A *block* is a range of 1024 numbers, and a *run* has consecutive texts of one conversation. The
-index stores the latest time of each block and run. The search opens the block or run with the
-latest time first. It yields a text when no unopened block or run can have a newer one. The newest
-texts with a common word are therefore found in a few blocks.
+Texts are numbered in the order in which they are indexed. Usually, a text with a greater number is
+newer. But several conversations may run at the same time, and an old conversation may be indexed
+late. A *block* is a range of 1024 numbers, and a *run* has consecutive texts of one conversation.
+The index stores the latest time of each block and run. The search opens the block or run with the
+latest time first. It yields a text when no unopened block or run can have a newer one. So the
+newest texts with a common word are found in a few blocks.
 
 Every search imports this module, so it imports very little.
 """
@@ -52,11 +52,11 @@ Place = tuple[int, int]
 
 
 class _MatchRun(NamedTuple):
-    """A run (consecutive texts of one conversation) that has texts that match.
+    """A run (consecutive texts of one conversation) in which some texts match.
 
-    `first` is the number of its first text in the index. `number` and `at` are the message number
-    and the file position of that text. `latest` is the latest time, and `spots` has the packed
-    locations of all texts. `ids` has the numbers of the texts that match.
+    `first` is the number of the run's first text. `number` and `at` are the message number and the
+    file position of this text. `latest` is the latest time of all texts in the run, and `spots` has
+    their packed locations. `ids` has the numbers of the texts that match.
     """
 
     first: int
@@ -78,10 +78,10 @@ A run is opened before a text of the same time is yielded, because the run may h
 class Newest:
     """An iterable of the texts that match an FTS5 expression, the newest first.
 
-    `most` is the number of texts that the caller is likely to take. Only texts older than the
-    position `before` are yielded. `skips` returns True for a conversation whose texts are no longer
-    needed. If `within` is not empty, only the blocks that have texts of these conversations are
-    searched.
+    `most` is the number of texts that the caller will probably take. Only texts after the position
+    `before` are yielded; None means all texts. `skips` is a function that returns True if the
+    caller needs no more texts of a conversation. If `within` is not empty, only the blocks with
+    texts of these conversations are searched.
     """
 
     def __init__(
@@ -114,7 +114,10 @@ class Newest:
         yield from self._yield_newer(waiting, None)
 
     def _yield_newer(self, waiting: list[_Item], time: int | None) -> Iterator[TextMatch]:
-        """Yield the waiting texts that are newer than `time`. None means all waiting texts."""
+        """Yield the waiting texts that are newer than `time`. None means all waiting texts.
+
+        A waiting run that may have such texts is opened: its texts replace the run in `waiting`.
+        """
         while waiting and (time is None or waiting[-1][0] > time):
             item = waiting.pop()[3]
             if isinstance(item, TextMatch):
@@ -126,8 +129,10 @@ class Newest:
     def _match_blocks(self) -> Iterator[tuple[Sequence[_Block], list[int]]]:
         """Yield groups of blocks, the latest first, with the numbers of matching texts in them.
 
-        Each group has as many blocks as are likely to contain enough matches. If the first group
-        has no match, the second group has all blocks with a match.
+        Each group has about as many blocks as are needed for enough matches. Before a group is
+        searched, its first block is yielded without matches, so that the caller can yield the newer
+        texts that wait. If the first group has no match, the next group has all other blocks with a
+        match.
         """
         if self._within:
             numbers_within = self._blocks_of(self._within)
@@ -162,10 +167,10 @@ class Newest:
         return numbers
 
     def _ids_in(self, blocks: Sequence[int]) -> list[int]:
-        """Return the numbers of the texts in these blocks that match.
+        """Return the numbers of the matching texts in these blocks.
 
-        If there are many gaps between the blocks, matches in the gaps are included, because one
-        query for all blocks is then faster. The caller ignores them.
+        If there are many gaps between the blocks, the result also has the matches in the gaps,
+        because one query for all blocks is then faster. The caller ignores these matches.
         """
         gaps = [n for n in range(1, len(blocks)) if blocks[n] > blocks[n - 1] + 1]
         if len(gaps) >= _MOST_RANGES:
@@ -179,7 +184,7 @@ class Newest:
         return [id for (id,) in self._db.execute(_MATCH, (self._expression, low, high))]
 
     def _runs(self, ids: list[int]) -> Iterator[_MatchRun]:
-        """Yield the runs that contain these text numbers. A deleted text is in no run."""
+        """Yield the runs that contain the texts with these numbers. A deleted text is in no run."""
         rows = self._db.execute(_RUNS, (ids[0] - LONGEST_RUN, ids[-1]))
         for first, count, number, at, latest, spots, root, path in rows:
             start = bisect_left(ids, first)

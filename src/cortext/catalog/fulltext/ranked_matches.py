@@ -1,12 +1,12 @@
 """Rank conversations by how well their texts match the words of a query.
 
-The score of a conversation is a sum of two scores. The first is that of the whole conversation: how
-many of its texts contain each word. The second is that of its best text. A word counts more if few
-conversations contain it. No word is required, so a question finds the conversation that shares the
-most telling words with it.
+The score of a conversation is the sum of two scores: one for the whole conversation, which depends
+on how many of its texts contain each word, and one for its best text. A word counts more if few
+conversations contain it. No word is required, so a query can be a question: the conversations with
+its rarest words come first.
 
-The scores follow BM25. They are computed from the numbers of the matching texts alone, so no text
-is read. `docs/decisions/017-ranking.md` has the measurements behind the constants.
+The scores follow BM25. They depend only on the positions and lengths of the matching texts, so no
+text is read. `docs/decisions/017-ranking.md` has the measurements behind the constants.
 """
 
 from __future__ import annotations
@@ -29,21 +29,27 @@ from cortext.catalog.fulltext.fulltext_tables import (
 from cortext.formats.text_search.search_query import Clause, Term
 
 MOST_TEXTS = 4_000
-"""The number of texts that are considered for each word if all conversations are searched: the last
-indexed ones. The best conversations are then searched for the word completely.
+"""The maximum number of texts that are considered for each word if all conversations are searched.
+
+The last indexed texts are considered. The best conversations are then searched for the word
+completely.
 """
 _MOST_RANGES = 8
-"""The number of parts of a conversation that are searched then. A conversation that grew while
-others did has many."""
+"""The maximum number of parts of a conversation that are then searched, the last parts.
+
+A conversation has several parts if other conversations were indexed between its messages.
+"""
 _MOST_RANKED = 100
-"""The number of conversations that are ranked if all conversations are searched."""
+"""The maximum number of conversations that are ranked if all conversations are searched."""
 _MOST_COMPARED = 40
-"""The number of conversations whose best text is searched, those with the best first score."""
+"""The number of conversations whose best text is computed: those with the greatest scores."""
 _MOST_TEXTS_COMPARED = 20
-"""The number of texts of each of these conversations that are compared to find its best one: those
-in which the words of the query weigh the most, and among them the last ones."""
+"""The number of texts that are compared to find the best text of such a conversation.
+
+These are the texts with the greatest weights, and the last ones of those with the same weight.
+"""
 _LAST_TEXTS = 4
-"""The number of texts of each further conversation."""
+"""The number of texts that are returned for each conversation whose best text is not computed."""
 _LOOKUP = 400
 """Looking up the run of one text takes as long as reading the runs of this number of texts."""
 _SATURATION, _LENGTH_EFFECT = 1.6, 0.6
@@ -65,8 +71,8 @@ _ROLE_WEIGHTS = {"title": 2.0, "user": 1.5, "agents": 0.5, "tool": 0.7}
 class RankedConversation(msgspec.Struct):
     """A conversation that matches words of a query, with its score and its best texts.
 
-    `words` are the indexes of the words of the query that the conversation contains, and `coverage`
-    is the sum of their rarities. `texts` has the matching texts, the best first.
+    `words` has the index of each word of the query that the conversation contains, and `coverage`
+    is the sum of the rarities of these words. `texts` has matching texts, the best first.
     """
 
     identity: Identity
@@ -77,13 +83,15 @@ class RankedConversation(msgspec.Struct):
 
 
 class RankingScope(msgspec.Struct, frozen=True):
-    """Which texts a ranking considers.
+    """The conversations and texts that a ranking searches.
 
-    `conversation` returns whether a conversation is searched. `text` returns whether a text is
-    searched; None means that every text is. `required` is a condition that a conversation must
-    fulfil; None means that there is none. Texts with parts of the condition are the first ones of
-    their conversation. With `only_required`, its other texts are not searched. `is_narrow` is true
-    if a part of all conversations is searched.
+    - `conversation`: a function that returns whether to search a conversation
+    - `text`: a function that returns whether to search a text; None means all texts
+    - `required`: a condition that a conversation must fulfil; None means no condition. Texts that
+      match a part of the condition come first among the texts of a conversation
+    - `only_required`: whether to search only the texts that match a part of the condition
+    - `is_narrow`: whether only a part of the index is searched. If so, all texts with a word are
+      considered, and otherwise at most `MOST_TEXTS`
     """
 
     conversation: Callable[[Identity], bool]
@@ -123,18 +131,19 @@ def rank(
 ) -> list[RankedConversation]:
     """Return the conversations that contain any of the words, the best match first.
 
-    A word with a `*` at its end matches every word that starts with it.
+    A word with a `*` at its end matches every word that starts with it. `chosen` says which
+    conversations and texts are searched.
     """
     return _Ranking(db, chosen).run(words)
 
 
 def contains_word(db: sqlite3.Connection, word: str, chosen: RankingScope) -> bool:
-    """Return whether a searched conversation contains exactly this word."""
+    """Return whether one of the searched conversations contains exactly this word."""
     return _Ranking(db, chosen).contains(word)
 
 
 class _Ranking:
-    """One ranking of all conversations."""
+    """The computation of one ranking. `chosen` says which conversations and texts are searched."""
 
     def __init__(self, db: sqlite3.Connection, chosen: RankingScope) -> None:
         self._db = db
@@ -259,7 +268,11 @@ class _Ranking:
         return ranges[-_MOST_RANGES:]
 
     def _keep_required(self, weights: dict[int, float]) -> dict[int, float]:
-        """Return the texts of the conversations that fulfil the required condition."""
+        """Return the texts of the conversations that fulfil the required condition.
+
+        `weights` has the weight of each text, by its number. With `only_required`, only texts that
+        match a part of the condition are returned.
+        """
         if self._chosen.only_required:
             return {id: weight for id, weight in weights.items() if id in self._required}
         sources = self._sources(self._required)
@@ -271,10 +284,11 @@ class _Ranking:
         }
 
     def _fulfilling(self, part: Term | Clause) -> set[int]:
-        """Return the texts with a part of a condition, in conversations that fulfil the condition.
+        """Return the numbers of the texts that match `part`, a part of the required condition.
 
-        The words of a condition may be in different texts of a conversation. A text with an
-        excluded word does not count.
+        If a conversation must contain several words, they may be in different texts. The texts of
+        conversations that lack one of these words are left out. A text with an excluded word does
+        not count.
         """
         if isinstance(part, Term):
             found = {*self._ids("words", str(part), most=-1)}
@@ -293,7 +307,7 @@ class _Ranking:
         return {id for id in texts if self._runs[id].source in sources}
 
     def _filter_ids(self, ids: set[int]) -> set[int]:
-        """Return the texts that belong to a conversation and that the caller wants to search."""
+        """Return the texts that are not deleted and that the caller wants to search."""
         present = {id for id in ids if id in self._runs}
         if self._chosen.text is None:
             return present
@@ -303,10 +317,11 @@ class _Ranking:
         return {self._runs[id].source for id in ids if id in self._runs}
 
     def _ids(self, table: str, expression: str, most: int | None = None) -> list[int]:
-        """Return the numbers of the last indexed texts that match an FTS5 expression.
+        """Return the numbers of the texts that match an FTS5 expression, the last one first.
 
-        `most` is the maximum number; -1 means all. By default, it is `MOST_TEXTS`, or all if only
-        some conversations are searched.
+        `table` is `words` or `stems`. `most` is the maximum number of results; -1 means all. If
+        `most` is None, the maximum is `MOST_TEXTS`, or there is none if only a part of the index is
+        searched.
         """
         if most is None:
             most = -1 if self._chosen.is_narrow else MOST_TEXTS
@@ -325,11 +340,11 @@ class _Ranking:
     def _matching_texts(self, word: str) -> dict[int, float]:
         """Return the numbers of the texts that contain a word, each with the weight of the match.
 
-        A text with the word itself has the weight 1. A text with only another form of the word, or
-        with only a longer word, weighs less, unless the word ends with `*`. Tool output weighs less
-        too, unless the word is only there: a conversation is about what people and agents say in
-        it. An identifier such as `shadowBranch` is also found as one word. A word of a script
-        without spaces, such as Chinese, is a phrase of its characters.
+        The word itself has the weight 1. Another form of the word, or a longer word that starts
+        with it, weighs less. If the word ends with `*`, all matches have the weight 1. A word in
+        tool output also weighs less, unless it occurs only there: a conversation is about what
+        people and agents say. An identifier such as `shadowBranch` is also found as a whole. A word
+        of a script without spaces, such as Chinese, is a phrase of its characters.
         """
         quoted = f'"{word.removesuffix("*")}"'
         if word.endswith("*"):
@@ -343,15 +358,14 @@ class _Ranking:
         }
         if not found:
             found = dict.fromkeys(exact, 1.0)
-        # The stem of a word may be much shorter than the word, so longer words are not searched
-        # among the stems.
+        # Search longer words in `words`, because a stem may be much shorter than its word.
         if len(word) >= _SHORTEST_PREFIX and word.isalpha() and len(found) < MOST_TEXTS:
             for id in self._ids("words", f"{quoted}*"):
                 found.setdefault(id, _PREFIX_WEIGHT)
         return found
 
     def _load_runs(self, ids: Collection[int]) -> None:
-        """Find the run of each text. The text of a deleted conversation has none."""
+        """Find the run of each text, and store it in `self._runs`. A deleted text has no run."""
         if not ids:
             return
         ordered = sorted(ids)
@@ -374,7 +388,10 @@ class _Ranking:
             start = max(end, start + 1)
 
     def _by_conversation(self, weights: dict[int, float]) -> dict[int, dict[int, float]]:
-        """Return the texts of each conversation with their weights, by the id of the source."""
+        """Return the weights of the texts of each conversation, by its id in the table `sources`.
+
+        `weights` has the weight of each text, by its number.
+        """
         found: defaultdict[int, dict[int, float]] = defaultdict(dict)
         runs = self._runs
         for id, weight in weights.items():
@@ -392,7 +409,7 @@ class _Ranking:
             self._sizes[id] = size
 
     def _filter_texts(self, weights: dict[int, float]) -> dict[int, float]:
-        """Return the texts that the caller wants to search."""
+        """Return the texts that the caller wants to search, with their weights."""
         takes = self._chosen.text
         self._load_conversations({self._runs[id].source for id in weights if id in self._runs})
         located = self._locate([id for id in weights if id in self._runs])
@@ -404,7 +421,11 @@ class _Ranking:
         scores: dict[int, float],
         by_word: Sequence[dict[int, dict[int, float]]],
     ) -> list[RankedConversation]:
-        """Return further conversations with their last matching texts, in the given order."""
+        """Return the conversations `sources` in this order, each with its last matching texts.
+
+        `scores` has the score of each conversation. For each word of the query, `by_word` has the
+        weights of the matching texts of each conversation.
+        """
         texts = {
             source: sorted({id for found in by_word for id in found.get(source, ())})[-_LAST_TEXTS:]
             for source in sources
@@ -424,7 +445,11 @@ class _Ranking:
         by_word: Sequence[dict[int, dict[int, float]]],
         rarities: Sequence[float],
     ) -> list[RankedConversation]:
-        """Add the score of the best text to the best conversations, and sort them again."""
+        """Add the score of its best text to the score of each conversation, and sort them.
+
+        `compared` has the ids of the conversations. `scores` and `by_word` are as in
+        `_with_last_texts`. `rarities` has the rarity of each word of the query.
+        """
         # A search in one conversation lists all its texts.
         most = _MOST_TEXTS_COMPARED if len(compared) > 1 else None
         texts = {source: self._texts_to_compare(source, by_word, most) for source in compared}
@@ -455,7 +480,11 @@ class _Ranking:
     def _texts_to_compare(
         self, source: int, by_word: Sequence[dict[int, dict[int, float]]], most: int | None
     ) -> list[int]:
-        """Return the matching texts of a conversation that may be its best one, at most `most`."""
+        """Return the matching texts with the greatest weights in a conversation, at most `most`.
+
+        The best text of the conversation is one of them. If `most` is None, return all matching
+        texts.
+        """
         weights: defaultdict[int, float] = defaultdict(float)
         for found in by_word:
             for id, weight in found.get(source, {}).items():
@@ -484,7 +513,10 @@ class _Ranking:
         return score
 
     def _locate(self, ids: Sequence[int]) -> dict[int, tuple[TextMatch, int]]:
-        """Return the location and the length of each of these texts."""
+        """Return the location and the length of each of these texts, by number.
+
+        Deleted texts, and texts of conversations that are not searched, are left out.
+        """
         wanted = {self._runs[id].first for id in ids}
         query = (
             "SELECT first, number, at, spots FROM runs "
@@ -511,9 +543,10 @@ def _rarity(having: float, count: int) -> float:
 
 
 def _with_whole_word(found: dict[int, dict[int, float]]) -> set[int]:
-    """Return the conversations that contain a word, and not only longer words.
+    """Return the conversations that contain a word itself, or another form of it.
 
-    If there is none, return the conversations that contain longer words.
+    If there is none, return the conversations that contain a longer word. `found` has the weights
+    of the matching texts of each conversation.
     """
     whole = {source for source, texts in found.items() if max(texts.values()) > _PREFIX_WEIGHT}
     return whole or {*found}

@@ -27,12 +27,12 @@ _MOST_CHECKED = 5
 def unknown(
     words: Sequence[str], is_said: Callable[[str], bool] = lambda _: True
 ) -> dict[str, str]:
-    """Return those of the `words` that occur in no text, each with a similar word to suggest.
+    """Return the `words` that occur in no text, each with a similar word that occurs in a text.
 
-    The keys of the dict are the unknown words. A value is the most similar word that occurs in a
-    text, or "" if there is none. The words must be folded (lower case, no accents) as
-    `search_query.parse` folds them. The index also has words of deleted texts, so the function
-    `is_said` returns whether a word still occurs in a text. Return {} if the index cannot be read.
+    The result maps each such word to the most similar word, or to "" if there is none. The words
+    must be folded (lower case, no accents) as `search_query.parse` folds them. The index also has
+    words of deleted texts. So the function `is_said` is called to check that a word still occurs in
+    a text. Return {} if the index cannot be read.
     """
     suggestions: dict[str, str] = {}
     try:

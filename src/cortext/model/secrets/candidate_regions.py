@@ -1,9 +1,9 @@
 """A fast search for the regions of a text that may contain a secret.
 
 Most of a transcript has no secrets, so the slower patterns run only inside these regions. An API
-key is a long word with a prefix of its provider, such as `sk-`. Any other secret follows a name
-such as `password`, or signs such as `://`. The search uses a copy of the text with one byte for
-each character, because a search in bytes is fast.
+key is a long word with a prefix of its provider, such as `sk-`. Other secrets follow a name such as
+`password`, or characters such as `://`. The search uses a copy of the text with one byte for each
+character, because a search in bytes is fast.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ _KEY, _VALUE, _TOKEN, _BLOCK = 1_300, 2_300, 24_500, 20_000
 _WORDS = [(word.encode(), rule) for rule in KEYS for word in rule.words]
 _BLOCK_WORDS = (b"PRIVATE KEY", b"Private-Lines:")
 
-# Signed tokens and Discord tokens. Many base64 texts begin like them, so the dot that follows is
-# required; it is not part of the long word. The letter of an escape such as `\n` may come before.
+# Signed tokens and Discord tokens. Many base64 texts begin like them, so a dot must follow. The dot
+# is not part of the long word. The letter of an escape such as `\n` may come before the token.
 _DOTTED = (
     re.compile(rb"(?:^|[^\w-])[nrt]?(eyJ[\w-]{8,2000}+)(?:\.|$)", re.MULTILINE),
     re.compile(rb"(?:^|[^\w-])[nrt]?([MNO][\w-]{23,27}+)(?:\.|$)", re.MULTILINE),
@@ -45,7 +45,7 @@ _DOTTED = (
 _HASH, _NAME = b"0123456789abcdef-", b"abcdefghijklmnopqrstuvwxyz_-"
 _UUID, _DASH = 36, ord("-")
 _PREFIX_LENGTHS = {ord("."): 12, ord(":"): 12, ord("="): 16, ord("/"): 64}
-# After a name: the text that may come before a value of eight characters with a digit.
+# The text between a name and its value. The value must have at least six characters and a digit.
 _VALUED = (
     rb"""[\w.$-]{0,64}(?:\\{0,8}["'\]]){0,2}(?:\s{0,2}:\s{0,2}(?:str|string|&str))?\s{0,4}"""
     rb"""[=:](?:>|=)?(?:\s|\\{1,8}[nrt]){0,4}+(?:\\{0,8}["'`])?(?![0-9.]*[,;}\s)\]])"""
@@ -54,7 +54,8 @@ _VALUED = (
 # In `…;Password=…;` any value is a secret.
 _PAIRED = rb"""\s?=\s?[^;"'\s]"""
 # For text in lower case. Each pattern begins with a literal, so the search is as fast as `find`.
-# `key` alone is no name of a secret: it must follow the last letter of `api`, `access` and so on.
+# `key` alone is not the name of a secret. It must follow a word such as `api` or `access`, of which
+# the pattern checks only the last letter.
 _NAMED = [
     re.compile(pattern)
     for pattern in (
@@ -81,8 +82,8 @@ _LITERALS = (
 def regions(text: str) -> list[Span]:
     """Return the start and end of each region of a text that may contain a secret.
 
-    The regions are in order and do not overlap. No other part of the text contains a secret. A
-    region starts and ends between words, unless a word is too long.
+    The regions are in order and do not overlap. The text outside of the regions contains no secret.
+    A region starts and ends between words, unless a word is too long.
     """
     data = text.encode("ascii", "replace")
     spans = [
@@ -99,7 +100,7 @@ def regions(text: str) -> list[Span]:
 
 
 def _candidates(text: str, data: bytes) -> Iterator[Span]:
-    """Yield the position and the maximum length of each possible secret in a text.
+    """Yield the start and the maximum length of each possible secret in a text.
 
     `data` is the text with one byte for each character.
     """
@@ -121,7 +122,7 @@ def _find_all(data: bytes, word: bytes) -> Iterator[int]:
 
 
 def _keys(text: str, data: bytes) -> Iterator[Span]:
-    r"""Yield the position and the maximum length of each long word that may be an API key.
+    r"""Yield the start and the maximum length of each possible API key in a text.
 
     `data` is the text with one byte for each character. Escapes around a long word are decoded
     first, because the `n` of a `\n` is not part of a key.
@@ -159,9 +160,10 @@ def _match_rule(text: str, places: list[Span], rule: Rule) -> Iterator[Span]:
 def _long_words(data: bytes) -> dict[bytes, list[Span]]:
     """Return each long word of a text, with the start and end of all its occurrences.
 
-    `data` is the text with one byte for each character. If `.`, `:`, `=` or `/` is just before a
-    word, its key in the result also has some characters before the word (such as `SG.`). The
-    positions are always those of the word alone.
+    Hashes, UUIDs and lower-case identifiers are left out. `data` is the text with one byte for each
+    character. If `.`, `:`, `=` or `/` is just before a word, the word in the result begins with
+    some of the characters before it, such as `SG.`. The start and end do not include these
+    characters.
     """
     find = data.translate(_RUNS).find
     words: dict[bytes, list[Span]] = {}

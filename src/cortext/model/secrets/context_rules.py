@@ -1,7 +1,7 @@
 """Rules for secrets that are recognized by the text around them: URLs, headers, `NAME=VALUE`.
 
-Every pattern runs in linear time. Each pattern starts with a literal, and its repeats are bounded
-or possessive, so that the search never backtracks far.
+Every pattern runs in linear time. It starts with a literal, and its repetitions are bounded or
+possessive, so that the search never backtracks far.
 """
 
 from __future__ import annotations
@@ -74,9 +74,10 @@ def names_a_secret(name: str) -> bool:
 
 
 def _connections(text: str) -> Iterator[Found]:
-    """Yield the kind and position of passwords in `scheme://user:password@host` and `;Password=…;`.
+    """Yield the kind and position of each password in a URL or a connection string.
 
-    Placeholders such as `changeme` are ignored.
+    Examples are `scheme://user:password@host` and `;Password=…;`. Placeholders such as `changeme`
+    are ignored.
     """
     for match in _URL.finditer(text) if "://" in text else ():
         if match[1].lower() != match[2].lower() and not _TEMPLATE.search(match[2]):
@@ -98,9 +99,9 @@ def _headers(text: str) -> Iterator[Found]:
 
 
 def _decodable_tokens(text: str) -> Iterator[Found]:
-    """Yield the kind and position of each token whose decoded content proves its kind, as in a JWT.
+    """Yield the kind and position of each token that can be recognized by its decoded content.
 
-    A JWT is a JSON Web Token.
+    Examples are JSON Web Tokens (JWT) and Discord tokens.
     """
     for match in _JWT.finditer(text) if "eyJ" in text else ():
         if b'"alg"' in _decoded("eyJ" + match[1]):
@@ -155,7 +156,8 @@ def _is_placeholder(value: str) -> bool:
 def _in_mask(text: str, index: int) -> bool:
     """Return whether a mask such as `[secret removed: token]` ends just before `index` in a text.
 
-    A mask is the replacement of a secret. Its words do not count as the name of a value.
+    A mask is the text that replaces a secret. Its last word, such as "token", is not the name of
+    the value that follows.
     """
     around = text[max(0, index - 80) : index]
     return any(match.end() >= len(around) - 3 for match in _MASK.finditer(around))

@@ -31,14 +31,18 @@ If the function returns None, the secret stays in the text.
 
 
 def kind_only(kind: str, secret: str) -> str:
-    """Return the mask `[secret removed: KIND]`, which has no hash of the secret."""
+    """Return the mask `[secret removed: KIND]`, which has no hash of the secret.
+
+    `secret` is not used.
+    """
     return f"[secret removed: {kind}]"
 
 
 def without_fingerprints(text: str) -> str:
-    """Remove the fingerprints from all masks (replacements of secrets) in a text.
+    """Replace each mask that has a fingerprint by a mask that has none.
 
-    `[redacted KIND FINGERPRINT]` becomes `[secret removed: KIND]`.
+    `[redacted KIND FINGERPRINT]` becomes `[secret removed: KIND]`. A mask is the text that replaces
+    a secret.
     """
     return _FINGERPRINTED.sub(lambda match: kind_only(match[1], ""), text)
 
@@ -80,10 +84,10 @@ def _merge_overlaps(matches: Iterator[Found]) -> list[Found]:
 
 
 def mask_text(text: str, mask: Mask = kind_only) -> tuple[str, list[str]]:
-    """Replace each secret in a text, and return the new text and the kinds of the secrets found.
+    """Replace each secret in a text. Return the new text and the kinds of the replaced secrets.
 
-    `mask` is a function that returns the replacement for a secret. A second call with the new text
-    changes nothing.
+    `mask` is a function that returns the replacement for a secret, or None to keep the secret. A
+    second call with the new text changes nothing.
     """
     kinds: list[str] = []
     masked_before = -1
@@ -105,9 +109,9 @@ def mask_text(text: str, mask: Mask = kind_only) -> tuple[str, list[str]]:
 def mask_value(value: Any, mask: Mask = kind_only) -> tuple[Any, list[str]]:
     """Replace the secrets in all strings and keys of a JSON value.
 
-    Return a new value and the kinds of the secrets found. `mask` is a function that returns the
-    replacement for a secret. The key of a string counts as its name, so the value in
-    `{"password": "…"}` is replaced like the value in `password = "…"`.
+    Return a new value and the kinds of the replaced secrets. `mask` is a function that returns the
+    replacement for a secret, or None to keep the secret. The key of a string counts as its name, so
+    the value in `{"password": "…"}` is replaced like the value in `password = "…"`.
     """
     kinds: list[str] = []
     holder: list[Any] = [value]

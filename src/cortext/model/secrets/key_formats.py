@@ -1,11 +1,11 @@
 """The formats of API keys and tokens, as their providers publish them.
 
 Each rule has a kind, words and a pattern. The pattern is tried only if a text contains one of the
-words. The secret is the group `secret` of the match, or the whole match. `KEYS` has the rules for
-keys of one long word. `BLOCKS` has the rules for keys of several lines.
+words. The secret is the group `secret` of the match, or the whole match if there is no such group.
+`KEYS` has the rules for keys of one long word. `BLOCKS` has the rules for keys of several lines.
 
-Every pattern runs in linear time. Each pattern starts with a literal, and its repeats are bounded
-or possessive, so that the search never backtracks far.
+Every pattern runs in linear time. It starts with a literal, and its repetitions are bounded or
+possessive, so that the search never backtracks far.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Found = tuple[str, int, int]
 
 
 def is_example(text: str) -> bool:
-    """Return whether a key is not real: it is an example, or repeats only a few characters."""
+    """Return whether a key is an example, or repeats only a few characters, and so is not real."""
     return "EXAMPLE" in text.upper() or len(set(text[-16:])) <= 3
 
 

@@ -26,12 +26,12 @@ _MASK = "[secret removed]"
 
 
 def mask_settings(text: str) -> str:
-    """Replace each value in a settings file that belongs to a name such as `token`.
+    """Replace each value in a settings file whose name is that of a secret, such as `token`.
 
-    The value may be short or a common word: its name decides. A name is a key, a command line
-    option before the string (`"--api-key", "…"`), or the beginning of the string
-    (`"Authorization: …"`). All items of a list belong to the key of the list. A number becomes a
-    string. Keys and all other text stay.
+    Only the name decides: the value may be short or a common word. The name of a value is its key,
+    a command line option before it (`"--api-key", "…"`), or the beginning of the value itself
+    (`"Authorization: …"`). The key of a list is the name of all its items. A number becomes a
+    string. Keys, `true`, `false`, `null` and all other text stay.
     """
     parts: list[str] = []
     end = 0
@@ -67,9 +67,10 @@ def mask_settings(text: str) -> str:
 
 
 def _mask_content(content: str, kind: str) -> str:
-    """Mask the secrets in a string that has no secret name.
+    """Mask the secrets inside a string whose own name is not that of a secret.
 
-    Quotes in a comment can look like the start of a long string, so the settings in it are masked.
+    `kind` is the kind of the string. A string in three quotes is masked like settings, because
+    quotes in a comment can look like its start.
     """
     return mask_settings(content) if kind.endswith("block") else _mask_named_value(content)
 

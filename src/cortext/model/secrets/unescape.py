@@ -1,4 +1,4 @@
-r"""A class that decodes escapes such as `\n` in a text, and finds their original positions."""
+r"""Decode escapes such as `\n` in a text, and find their original positions."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _ESCAPE = re.compile(r"\\{1,16}(?:u00([2-7][0-9a-fA-F])|([nrtbf\"'/]))")
 class Plain:
     r"""A text in which escapes such as `\n` are decoded.
 
-    `text` is the decoded text. `span` converts a start and an end in `text` to positions in the
-    original text, `given`.
+    `given` is the original text, and `text` is the decoded text. The method `span` converts a start
+    and an end in the decoded text to positions in the original text.
     """
 
     def __init__(self, given: str) -> None:
