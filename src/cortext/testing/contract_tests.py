@@ -23,7 +23,7 @@ class ContractTests(Suite):
     """Tests of save, load, checkpoint, append, tail, delete and list."""
 
     def test_saved_session_loads_equal(self, tmp_path: Path) -> None:
-        """Check that saving and loading a session changes no field, not even an unknown one."""
+        """Check that a session is loaded as it was saved, with all known and unknown fields."""
         store = self.open(place(tmp_path))
         given = full_session()
         store.save(given)
@@ -99,7 +99,7 @@ class ContractTests(Suite):
         assert store.list_session_ids() == []
 
     def test_checkpoint_writes_the_head_only(self, tmp_path: Path) -> None:
-        """Check that a checkpoint stores the title, the status and so on, but not the messages."""
+        """Check that a checkpoint stores fields such as the title, but not the messages."""
         store = self.open(place(tmp_path))
         given = session("s", message("one"))
         store.save(given)
@@ -172,7 +172,7 @@ class ContractTests(Suite):
         assert texts(store.tail("s", 2)) == ["2" * 70_000, "3" * 70_000]
 
     def test_delete(self, tmp_path: Path) -> None:
-        """Check that `delete` returns True once, and that the session is then gone."""
+        """Check that `delete` removes a session, and returns True only the first time."""
         store = self.open(place(tmp_path))
         store.save(session("s", message("old")))
         store.save(session("other"))

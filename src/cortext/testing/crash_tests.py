@@ -13,7 +13,10 @@ from cortext.testing.suite_base import Suite, message, needs, place, session, st
 
 
 def kill_after(child: Popen[str], acknowledgements: int) -> list[str]:
-    """Kill a child process after it has printed this many lines, and return all its lines."""
+    """Kill a child process after it has printed some lines, and return all its lines.
+
+    `acknowledgements` is the number of lines after which the process is killed.
+    """
     assert child.stdout is not None
     assert child.stderr is not None
     lines = [child.stdout.readline().rstrip("\n") for _ in range(acknowledgements)]
@@ -37,7 +40,7 @@ class CrashTests(Suite):
     def test_killed_while_appending(self, tmp_path: Path) -> None:
         """Check that every acknowledged message is stored, and that the next append works.
 
-        The message that was being written may be stored too.
+        The message that the killed process was writing may be stored too.
         """
         self.open(place(tmp_path)).save(session("s"))
         expected = 0

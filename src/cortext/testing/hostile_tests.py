@@ -31,7 +31,7 @@ WRONG_FIELDS: tuple[dict[str, Any], ...] = (
 
 
 def verbs_of(store: SessionStore, id: Any) -> dict[str, Callable[[], object]]:
-    """Return functions by method name. Each function calls its store method with `id`."""
+    """Return functions that call methods of the store with `id`, by the name of the method."""
     return {
         "append": lambda: store.append(id, message("x")),
         "checkpoint": lambda: store.checkpoint(Session(id)),
@@ -45,7 +45,7 @@ def verbs_of(store: SessionStore, id: Any) -> dict[str, Callable[[], object]]:
 
 
 def snapshot(folder: Path) -> dict[str, bytes | None]:
-    """Return the paths of all files and folders below a folder, with the bytes of each file."""
+    """Return the bytes of each file below a folder, by path. Subfolders have the value None."""
     return {
         str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None
         for path in sorted(folder.rglob("*"))

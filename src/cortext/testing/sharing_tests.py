@@ -12,7 +12,7 @@ class SharingTests(Suite):
     """Tests with two objects for the same session, or two store objects for the same store."""
 
     def test_save_keeps_what_was_appended_since(self, tmp_path: Path) -> None:
-        """Check that a save keeps messages that others appended since the session was loaded.
+        """Check that a save keeps messages that other callers appended after the load.
 
         These messages come after the messages of the saved session object.
         """
@@ -39,7 +39,7 @@ class SharingTests(Suite):
         assert sorted(texts(store.load("s").messages)) == expected
 
     def test_save_of_a_copy_keeps_what_was_appended_since(self, tmp_path: Path) -> None:
-        """Check that saving a copy of a session object keeps messages that others appended."""
+        """Check that saving a copy of a session object keeps messages of other callers."""
         store = self.open(place(tmp_path))
         given = session("s", message("one"))
         store.save(given)
@@ -50,7 +50,7 @@ class SharingTests(Suite):
     def test_removed_message_does_not_come_back(self, tmp_path: Path) -> None:
         """Check that a save deletes the messages that the caller removed from the session object.
 
-        Messages that others appended stay.
+        Messages that other callers appended stay.
         """
         store = self.open(place(tmp_path))
         store.save(session("s", message("gone", id="a"), message("stays", 1)))
@@ -101,7 +101,7 @@ class SharingTests(Suite):
 
     @needs("persistent")
     def test_append_follows_a_save_of_others(self, tmp_path: Path) -> None:
-        """Check that an append reaches the session after another store object has replaced it."""
+        """Check that an append succeeds after another store object has replaced the session."""
         ours, theirs = self.open(place(tmp_path)), self.open(place(tmp_path))
         ours.save(session("s"))
         ours.append("s", message("one"))
@@ -116,7 +116,7 @@ class SharingTests(Suite):
 
     @needs("persistent")
     def test_append_after_others_deleted(self, tmp_path: Path) -> None:
-        """Check that an append does not bring back a session that others deleted."""
+        """Check that an append does not restore a session that another store object deleted."""
         ours, theirs = self.open(place(tmp_path)), self.open(place(tmp_path))
         ours.save(session("s"))
         ours.append("s", message("one"))

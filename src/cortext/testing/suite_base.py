@@ -23,10 +23,10 @@ _needed_flags: dict[str, tuple[str, ...]] = {}
 
 
 def needs(*flags: str) -> Callable[[_Test], _Test]:
-    """Return a decorator for a test that not all stores can pass.
+    """Return a decorator for a test that some stores cannot pass.
 
     `flags` are names of attributes of `Suite`, such as `persistent`. If one of these attributes is
-    False for a store, the test is left out.
+    False for a store, the suite leaves out the test.
     """
 
     def mark(test: _Test) -> _Test:
@@ -68,9 +68,9 @@ class Suite:
 
 
 def place(tmp_path: Path) -> str:
-    """Return the path for a new store, two folders below `tmp_path`.
+    """Return the path for a new store, two levels below `tmp_path`.
 
-    A test can then detect files that a store writes outside its own folder.
+    So a test can detect files that the store writes outside its own path.
     """
     deep = tmp_path / "around" / "below"
     deep.mkdir(parents=True, exist_ok=True)

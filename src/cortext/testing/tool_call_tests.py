@@ -1,7 +1,7 @@
 """Tests of recorded tool calls, which a store must neither lose nor store twice.
 
-A tool call is stored with the next message. Calls after the last message are stored in the head,
-the part of a session without its messages.
+A tool call is stored with the message that follows it. Calls after the last message are stored in
+the head, which is everything in a session except its messages.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class ToolCallTests(Suite):
     """Tests of a store with sessions that contain recorded tool calls."""
 
     def test_tool_calls_ride_on_the_message_after_them(self, tmp_path: Path) -> None:
-        """Check that tool calls that are appended with messages are stored, and stay in order."""
+        """Check that an append of messages and tool calls stores the calls in order."""
         store = self.open(place(tmp_path))
         store.save(session("s", message("one")))
         calls = [call("a", 1), call("b", 2)]
@@ -82,7 +82,7 @@ class ToolCallTests(Suite):
         assert store.load("s").tool_history == given.tool_history
 
     def test_checkpoint_keeps_the_calls_of_others(self, tmp_path: Path) -> None:
-        """Check that a checkpoint keeps the tool call that another caller added before."""
+        """Check that a checkpoint keeps a tool call that another caller stored before."""
         store = self.open(place(tmp_path))
         store.save(session("s", message("one")))
         for mine, name in [(store.load("s"), "a"), (store.load("s"), "b")]:

@@ -24,18 +24,18 @@ from cortext.tools.transcript_folders import is_transcript_name, transcript_fold
 
 
 class ArchiveItem(msgspec.Struct, frozen=True):
-    """A file or database session of a tool, and the `name` of its copy in the archive.
+    """A file of a tool, or a session in a tool's database, that the archive copies.
 
-    `path` is the path of the file or the database. `name` is a path below the archive folder of the
-    tool, without the ending `.gz` of compressed copies. `kind` is one of:
+    `path` is the path of the file or the database. `name` is the path of the copy, relative to the
+    archive folder of the tool and without the ending `.gz` of compressed copies. `id` is the
+    session's id if it is known without reading the file, otherwise "". `kind` is one of:
 
     - "log": a file that grows.
     - "document": a file that the tool rewrites as a whole.
     - "cold": a file that the tool itself compressed.
-    - "side": a companion file.
-    - "rows": a session in a database. Its `print` is a fingerprint that changes with the session.
-
-    `id` is the session's id if the path contains the id, otherwise "".
+    - "side": a companion file, which holds facts about transcripts.
+    - "rows": a session in a database. Only this kind has a `print`: a fingerprint that changes with
+      the session.
     """
 
     path: str
@@ -74,13 +74,14 @@ class ArchiveSource:
     def items(self, failures: Failures) -> Iterator[ArchiveItem]:
         """Yield the files and database sessions that the archive copies.
 
-        A link to a file outside the tool's folder is not yielded, but added to `failures`.
+        Transcripts that are links to files outside the tool's folder are skipped and added to
+        `failures`.
         """
         home = os.path.realpath(self.home)
         return (item for item in self.files() if not _is_outside_link(item, home, failures))
 
     def files(self) -> Iterator[ArchiveItem]:
-        """Yield the existing companions and transcripts, including links that `items` rejects."""
+        """Yield the existing companions and transcripts, including links that `items` skips."""
         for name in self.tool.companions:
             yield from self.companion(name)
         for folder, names in transcript_folders(self.tool, self.home):
@@ -90,10 +91,11 @@ class ArchiveSource:
                     yield self.item(path)
 
     def merge_companion(self, name: str, old: bytes, new: bytes) -> bytes:
-        """Return the bytes to archive for the companion `name`.
+        """Return the bytes to archive for the companion file `name`.
 
-        `old` is the archived copy and `new` is the tool's current file. This class returns `new`.
-        A subclass also keeps entries of `old` that the tool has removed from its file.
+        `old` holds the bytes of the archived copy, or b"" if there is no copy. `new` holds the
+        bytes of the tool's current file. This class returns `new`. A subclass can also keep entries
+        that the tool has removed from its file.
         """
         return new
 
@@ -113,27 +115,31 @@ class ArchiveSource:
         temp_dir: str,
         change: Change | None,
     ) -> CopyUpdate:
-        """Add the new rows of a database session to its copy, the file `target`.
+        """Append the new rows of a database session to its copy, and return the copy's new state.
 
-        `known` is the state of the copy after the last run. `change` is applied to the bytes of
-        each row. Temporary files are created in `temp_dir`.
+        `target` is the path of the copy. `known` is the state of the copy after the last run, or
+        None if there is no copy. `change` is a function that changes the bytes of each row
+        before they are stored, or None. Temporary files are created in the folder `temp_dir`.
         """
         raise MissingCapabilityError(self.tool, "archive")
 
     def read_rows(self, path: str, session_id: str) -> list[bytes]:
         """Return the rows of a session in the database at `path`.
 
-        Each item is one row as bytes: a line in the format of an archived copy.
+        Each row is returned as a line in the format of an archived copy.
         """
         raise MissingCapabilityError(self.tool, "archive")
 
     def item(self, path: str, id: str = "") -> ArchiveItem:
-        """Return the archive item of a transcript: a "document" for `.json`, otherwise a "log"."""
+        """Return the archive item for the transcript at `path`, which belongs to the session `id`.
+
+        The kind of the item is "document" for a `.json` file, otherwise "log".
+        """
         name = os.path.relpath(path, self.home)
         return ArchiveItem(path, name, "document" if name.endswith(".json") else "log", id)
 
     def companion(self, name: str) -> Iterator[ArchiveItem]:
-        """Yield the archive item of a companion, if the file exists."""
+        """Yield the archive item for the companion file `name`, or nothing if it does not exist."""
         path = os.path.join(self.home, name)
         if os.path.isfile(path):
             yield ArchiveItem(path, name, "side")
@@ -147,7 +153,7 @@ def archive_source(tool: str) -> ArchiveSource:
 
 
 def walk_files(folder: str) -> Iterator[os.DirEntry[str]]:
-    """Yield the files below a folder, except compressed copies."""
+    """Yield the files below a folder, except the compressed copies that the archive makes."""
     for entry in jsonl_transcripts.listed(folder):
         if entry.is_dir(follow_symlinks=False):
             yield from walk_files(entry.path)
@@ -175,11 +181,12 @@ def copy_companion(
     temp_dir: str,
     change: Change | None = None,
 ) -> CopyUpdate:
-    """Copy a companion (a file with facts about transcripts) to the file `target`.
+    """Copy a companion file of a tool to the path `target`, and return the copy's new state.
 
-    `change` is applied to the content first. `known` is the state of the copy after the last run.
-    An unchanged file is not copied again. `ArchiveSource.merge_companion` decides which older
-    entries the copy keeps.
+    `known` is the state of the copy after the last run, or None. If the companion is the same as
+    then, it is not copied again. `change` is a function that changes the content before it is
+    stored, or None. `ArchiveSource.merge_companion` decides which older entries the copy keeps.
+    Temporary files are created in the folder `temp_dir`.
     """
     fingerprint = stat_fingerprint(os.stat(item.path))
     if known and known.print == fingerprint and os.path.exists(target):
@@ -197,10 +204,10 @@ def copy_companion(
 
 
 def warm(item: ArchiveItem, temp_dir: str) -> str:
-    """Decompress a file that Codex compressed, and return the path of the new temporary copy.
+    """Decompress a file that Codex compressed, and return the path of the new file.
 
-    The copy is in `temp_dir`, and the caller must delete it. The result is "" if the program `zstd`
-    is not installed. Raises SessionStorageError if the file cannot be decompressed.
+    The new file is in `temp_dir`, and the caller must delete it. The result is "" if the program
+    `zstd` is not installed. Raises SessionStorageError if the file cannot be decompressed.
     """
     import subprocess
 

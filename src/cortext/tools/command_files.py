@@ -1,8 +1,8 @@
 """Our slash commands, in the file format of each tool.
 
 A command file runs `cortext slash …` and nothing else. The text that a user types after a command
-may be copied from anywhere, so no shell may interpret the text. The `slash_commands.py` of each
-tool explains how its command files prevent that.
+may be copied from anywhere, so no shell may interpret the text. The subclasses of `SlashCommands`
+explain how the command files of each tool prevent that.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ class SlashCommands:
         return f"{command.name}.{self.extension}"
 
     def file_text(self, command: SlashCommand, old: str = "") -> str:
-        """Return the new content of the file for a slash command.
+        """Return the content to write to the file of a slash command.
 
-        `old` is the present content of the file, or "" if the file does not exist.
+        `old` is the current content of the file, or "" if the file does not exist.
         """
         raise NotImplementedError
 
@@ -93,6 +93,6 @@ def has_workspace_command(root: str, name: str) -> bool:
 
 def quoted(text: str) -> str:
     """Return a text as one line in double quotes that is valid JSON, YAML and TOML."""
-    import json  # only setup writes command files; lists load this module too
+    import json  # imported here, because `cortext list` does not need it
 
     return json.dumps(clean(text, lines=False), ensure_ascii=False)

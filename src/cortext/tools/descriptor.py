@@ -40,7 +40,7 @@ class MissingCapabilityError(CortextError):
 
 
 class Plugin(Protocol):
-    """A plug-in of cortext: a file that a tool without hooks loads. It calls `cortext hook`."""
+    """A file of cortext that a tool without hooks loads as a plug-in. It calls `cortext hook`."""
 
     note: str
     """A note that the user sees before the plug-in is installed."""
@@ -73,9 +73,9 @@ class Tool(Struct, frozen=True, kw_only=True):
     folder: str
     """The folder of the tool, such as `~/.claude` or `$XDG_DATA_HOME/opencode`."""
     folder_variable: str = ""
-    """An environment variable that names another folder instead of `folder`."""
+    """The name of an environment variable that replaces `folder`, or ""."""
     home_variable: str = ""
-    """An environment variable that replaces the `~` of `folder`."""
+    """The name of an environment variable that replaces the `~` of `folder`, or ""."""
     transcripts: tuple[str, ...] = ()
     """The folders with transcripts, as patterns relative to `folder`.
 
@@ -84,15 +84,15 @@ class Tool(Struct, frozen=True, kw_only=True):
     endings: tuple[str, ...] = ENDINGS
     """The endings of the file names of transcripts."""
     excluded_prefix: str = ""
-    """The prefix of the names of files that look like transcripts, but belong to sub-agents."""
+    """The prefix of file names that look like transcripts, but belong to sub-agents, or ""."""
     data_folders: tuple[str, ...] = ()
     """All folders with session data, if there are more than the folders of `transcripts`."""
     companions: tuple[str, ...] = ()
-    """Files below `folder` with more facts about transcripts. The archive copies them too."""
+    """The files below `folder` with more facts about transcripts. The archive copies them too."""
     database_prefix: str = ""
     """The beginning of the names of session databases below `folder`, or "" if there are none."""
     database_variable: str = ""
-    """An environment variable that names one more database."""
+    """The name of an environment variable that holds the path of one more database, or ""."""
 
     session_variable: str = ""
     """An environment variable that holds the session's id in programs that the tool starts."""
@@ -124,7 +124,7 @@ class Tool(Struct, frozen=True, kw_only=True):
     marks_mcp_tools: bool = True
     """Whether the names of MCP tools in tool calls start with `mcp_`."""
     agents_folder: str = ""
-    """The folder in a project whose agent files name models of this tool."""
+    """The folder in a project, such as `.claude`, whose agents use models of this tool, or ""."""
     output_limit: int = 0
     """The maximum bytes of a command's output that the tool passes to its model.
 
@@ -138,23 +138,23 @@ class Tool(Struct, frozen=True, kw_only=True):
     writer: str | None = None
     """A class that implements the protocol `Writer`."""
     launcher: str | None = None
-    """A subclass of `launch.Launcher`."""
+    """A subclass of `Launcher`."""
     headless: str | None = None
-    """A subclass of `headless.Headless`."""
+    """A subclass of `Headless`."""
     archive: str | None = None
-    """A subclass of `archive_items.ArchiveSource`, or None to use that class itself."""
+    """A subclass of `ArchiveSource`, or None to use `ArchiveSource` itself."""
     hooks: str | None = None
-    """A function that returns the `settings.SettingsFile` for hooks."""
+    """A function that returns the `SettingsFile` for hooks."""
     recall: str | None = None
     """A function that returns whether a session that begins now gets recall."""
     plugin: str | None = None
     """A class that implements the protocol `Plugin`, for a tool without hooks."""
     consent: str | None = None
-    """A function that returns a `settings.Consent`: a permission that only the user can give."""
+    """A function that returns a `Consent`: a permission that only the user can give."""
     slash_commands: str | None = None
-    """A subclass of `slash_commands.SlashCommands`."""
+    """A subclass of `SlashCommands`."""
     mcp_settings: str | None = None
-    """A function that returns the `settings.SettingsFile` for MCP servers."""
+    """A function that returns the `SettingsFile` for MCP servers."""
     mcp_servers: str | None = None
     """A function that yields the tables of MCP servers that the tool starts in a folder."""
     is_subagent: str | None = None
@@ -166,8 +166,8 @@ class Tool(Struct, frozen=True, kw_only=True):
     usage: str | None = None
     """A function that yields a `UsageFile` for each file of a session: the tokens of its answers.
 
-    It is called with a `TranscriptSource` and with the states of the files when they were last
-    read, by path. It may leave out the records that it returned before, if it sets `keep`.
+    The arguments are a `TranscriptSource` and the states of the files when they were last read, by
+    path. If the function sets `UsageFile.keep`, it may leave out the records of earlier calls.
     """
     find_text: str | None = None
     """A function that returns whether a session in a database contains a text."""
@@ -198,22 +198,22 @@ class Tool(Struct, frozen=True, kw_only=True):
 
     @property
     def named_database(self) -> str:
-        """The path of the database that the environment variable `database_variable` names.
+        """The path of a database that the user has set with an environment variable, or "".
 
-        The path is "" if this variable is not set.
+        The field `database_variable` holds the name of the environment variable.
         """
         given = os.environ.get(self.database_variable, "") if self.database_variable else ""
         return "" if given in ("", ":memory:") else os.path.join(self.home, given)
 
     @property
     def transcript_roots(self) -> tuple[str, ...]:
-        """The beginning of each pattern in `transcripts`, up to the first `*`."""
+        """The part before the first `*` of each pattern in `transcripts`, without duplicates."""
         parts = (pattern.partition("*")[0].rstrip("/") for pattern in self.transcripts)
         return tuple(dict.fromkeys(parts))
 
     @property
     def moving_variable(self) -> str:
-        """The environment variable that makes the tool store its sessions elsewhere, or ""."""
+        """The environment variable that changes where the tool stores its sessions, or ""."""
         return self.folder_variable or self.home_variable or self.database_variable
 
     @property
@@ -222,9 +222,10 @@ class Tool(Struct, frozen=True, kw_only=True):
         return f"{self.installer} {self.package}" if self.package else ""
 
     def load(self, capability: str, *, hint: str = "") -> Any:
-        """Import and return the object that a capability field, such as "writer", names.
+        """Import and return the object for a capability.
 
-        Raises MissingCapabilityError, with `hint`, if the tool lacks the capability.
+        `capability` is the name of a field of this class, such as "writer". Raises
+        MissingCapabilityError, with `hint`, if the tool lacks the capability.
         """
         path: str | None = getattr(self, capability)
         if path is None:

@@ -21,8 +21,8 @@ _ESCAPED = (("%", "%25"), ("\t", "%09"), ("\n", "%0A"))
 class DeletedSession(msgspec.Struct, frozen=True):
     """A tool session that a user deleted from the archive.
 
-    `at` is the time of deletion. `names` are the former paths of the session's copies, below the
-    archive folder of the tool.
+    `at` is the time of deletion. `names` holds the paths that the session's copies had, relative to
+    the archive folder of the tool.
     """
 
     tool: str
@@ -32,7 +32,7 @@ class DeletedSession(msgspec.Struct, frozen=True):
 
     @property
     def holds(self) -> bool:
-        """Whether the session is still deleted. False means that the user has restored a copy."""
+        """Whether no copy of the session exists. False means that the user has restored a copy."""
         home = os.path.join(paths.archive(), self.tool)
         return not any(os.path.lexists(os.path.join(home, name)) for name in self.names)
 
@@ -48,7 +48,10 @@ def forgotten() -> list[DeletedSession]:
 
 
 def record_deleted_session(new: DeletedSession) -> None:
-    """Add a session to the file of deleted sessions. The caller must hold the archive's lock."""
+    """Add a session to the file of deleted sessions. The caller must hold the archive's lock.
+
+    An earlier entry for the same session is replaced.
+    """
     kept = [one for one in forgotten() if (one.tool, one.id) != (new.tool, new.id)]
     with storage_errors("write", path()):
         make_private_dir(os.path.dirname(path()))

@@ -2,8 +2,8 @@
 
 The functions return the command line of a run, and the parser for its output.
 
-The command line contains no part of the prompt. No argument tells a tool to skip its own permission
-questions. Permission questions are declined, because no user can answer them.
+The command line contains no part of the prompt. No argument makes a tool skip its own permission
+questions. Cortext declines permission questions, because no user can answer them.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ class Headless:
         raise NotImplementedError
 
     def notes(self, cwd: str) -> list[str]:
-        """Return warnings for the user about turns in `cwd`, for example an untrusted folder."""
+        """Return warnings for the user about runs in `cwd`, such as an untrusted folder."""
         return []
 
     def explain_failure(self, text: str) -> str:
-        """Return advice for the user about an error message of the tool, or ""."""
+        """Return advice for the user about the tool's error message `text`, or ""."""
         return ""
 
     def read_report(self, output: str) -> Report | None:
@@ -80,18 +80,21 @@ def turn_plan(tool: str, *, cwd: str, model: str = "") -> LaunchPlan:
 
 
 def speech_of(tool: str, *, cwd: str, model: str = "") -> Speech:
-    """Return a parser for the output of a tool. If `tool` is "", the output is plain text."""
+    """Return a parser for the output of a tool, or for plain text if `tool` is ""."""
     kind = headless_of(tool).speech if tool else Speech
     return kind(cwd=cwd, model=model)
 
 
 def turn_notes(tool: str, cwd: str) -> list[str]:
-    """Return warnings for the user about runs of a tool in `cwd`, such as an untrusted folder."""
+    """Return warnings for the user about runs of a tool in `cwd`, such as an untrusted folder.
+
+    The result is [] if `tool` is "".
+    """
     return headless_of(tool).notes(cwd) if tool else []
 
 
 def explain_failure(tool: str, text: str) -> str:
-    """Return advice for the user about an error message of a tool, or ""."""
+    """Return advice for the user about a tool's error message `text`, or ""."""
     return headless_of(tool).explain_failure(text) if find_tool(tool).headless else ""
 
 

@@ -1,8 +1,8 @@
 """Readers for transcripts that are lines of JSON: the whole file, or only its beginning and end.
 
-Memory use is bounded by the longest line. A line is decoded into a struct with the fields that
-cortext needs; the other fields are skipped. If a line has fields of a wrong type, only these fields
-are lost. A line that cannot be read is reported as damage.
+Memory use depends only on the longest line. A line is decoded into a struct with the fields that
+cortext needs, and other fields are skipped. If a field has a value of a wrong type, only this field
+is lost. A line that cannot be read is reported as damage.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ ENDS = (1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22)
 If the needed line is not in the bytes that were read, the next larger number is tried.
 """
 _BEGINNING = 12  # bytes of a line that are compared to find a repeated line
-_REPEAT_TRIES = 8  # the number of positions in a line at which a repeated record is tried
+_REPEAT_TRIES = 8  # positions in a line at which to try to decode a repeated record
 _NULS = re.compile(rb"\0+")
 _any_json = json.JSONDecoder()
 _NESTED = frozenset((dict, list))
@@ -98,14 +98,15 @@ def read_head(path: str, most: int) -> bytes:
 
 
 def plain(name: str) -> str:
-    """Return a file name without the ending that the archive adds to compressed copies."""
+    """Return a file name or path without the ending that the archive adds to compressed copies."""
     return name.removesuffix(SUFFIX)
 
 
 def opened(fd: int) -> tuple[int, Callable[[int, int], bytes]]:
-    """Return the size of an open file, and a function that reads the bytes from `start` to `end`.
+    """Return the size of the open file `fd`, and a function that reads its bytes.
 
-    For a compressed file, the size and the positions count the decompressed bytes.
+    The arguments of the function are the start and the end of the bytes to read. For a gzip file of
+    the archive, the size, the start and the end count decompressed bytes.
     """
     if not is_packed(fd):
         return os.fstat(fd).st_size, lambda start, end: read_range(fd, start, end)
@@ -117,8 +118,8 @@ def opened(fd: int) -> tuple[int, Callable[[int, int], bytes]]:
 class JsonLines(Generic[T]):
     """A decoder for the JSON lines of a transcript.
 
-    `kind` is the struct for a line. `path` is the file that damage reports name. `damages` lists
-    the lines that `read` could not decode.
+    `kind` is the struct class for a line. `path` is the path of the file, for reports of damage.
+    `damages` holds the damage that `read` has found.
     """
 
     def __init__(self, kind: type[T], path: str = "") -> None:
@@ -128,7 +129,10 @@ class JsonLines(Generic[T]):
         self._decode, self._decode_lines = decoder.decode, decoder.decode_lines
 
     def read(self, blocks: Iterable[bytes]) -> Iterator[tuple[int, T]]:
-        """Yield each decoded line in the blocks of a file, with its line number from 1."""
+        """Yield each decoded line in the blocks of a file, with its line number.
+
+        The first line has number 1.
+        """
         for number, count, data in self._join(blocks):
             try:
                 values = self._decode_lines(data) if count else []
@@ -140,10 +144,11 @@ class JsonLines(Generic[T]):
                 yield from self._decode_each(number, data)
 
     def _join(self, blocks: Iterable[bytes]) -> Iterator[tuple[int, int, bytes | memoryview]]:
-        """Yield groups of whole lines: the number of the first line, the count of lines, the bytes.
+        """Split blocks into groups of whole lines.
 
-        The bytes after the last newline come at the end, with the count 0. Only a line that spans
-        several blocks is copied.
+        Yield, for each group, the number of its first line, its count of lines, and its bytes. If
+        bytes follow the last newline, they are the last group, with the count 0. To save time, the
+        bytes are copied only for a line that spans several blocks.
         """
         number, parts, size = 1, list[bytes](), 0
         for block in blocks:
@@ -219,8 +224,8 @@ class JsonLines(Generic[T]):
         """Return the record in a line that starts with an incomplete copy of the same record.
 
         Such a line is the result of a write that was interrupted and then repeated. If the line has
-        no complete record, report it as damage and return None. `reason` is the text of the damage.
-        `ended` is whether the line ends with a newline.
+        no complete record, report it as damage and return None. `reason` is why the line could not
+        be decoded. `ended` is whether the line ends with a newline.
         """
         at = 0
         for _ in range(_REPEAT_TRIES):
@@ -248,10 +253,10 @@ class JsonLines(Generic[T]):
 
 
 def _split_values(data: bytes) -> list[bytes]:
-    """Return the JSON values of a line that lacks newlines between them.
+    """Split a line that has several JSON values, because newlines between them are missing.
 
-    If the line ends with something else, such as an incomplete value, the last item has the rest of
-    the line. Blank data has no values.
+    If the line ends with something else, such as an incomplete value, the last item is the rest of
+    the line. The result is [] for a blank line.
     """
     text, at, values = data.decode("utf-8", "surrogateescape").strip(), 0, list[bytes]()
     while at < len(text):
@@ -291,7 +296,7 @@ def fit(data: dict[str, Any], kind: type[T], notes: list[str]) -> T:
             continue
         try:
             known[field.name] = msgspec.convert(value, field.type)
-        except (msgspec.ValidationError, UnicodeEncodeError):  # the latter: a lone surrogate
+        except (msgspec.ValidationError, UnicodeEncodeError):  # encoding fails at a lone surrogate
             inner = _struct_in(field.type, listed=isinstance(value, list))
             if inner and isinstance(value, dict):
                 known[field.name] = fit(cast("dict[str, Any]", value), inner, notes)
@@ -345,10 +350,11 @@ class Ends(Generic[T]):
     def head(
         self, enough: Callable[[T], bool], better: Callable[[T], bool] | None = None
     ) -> list[T]:
-        """Return the first lines of the file, at least up to a line for which `enough` is true.
+        """Return the decoded lines at the beginning of the file.
 
-        At most 4 MiB are read, so the result may end before such a line. If `better` is given, it
-        must be true for a line too, but at most 256 KiB are read to find that line.
+        The method reads at most 4 MiB, and stops earlier if `enough` is true for a line. If
+        `better` is given, it must also be true for a line before the method stops. After 256 KiB,
+        only `enough` matters.
         """
         values: list[T] = []
         for most in ENDS:
@@ -362,10 +368,9 @@ class Ends(Generic[T]):
         return values
 
     def tail(self, enough: Callable[[T], bool]) -> list[T]:
-        """Return the last lines of the file, in the order of the file.
+        """Return the decoded lines at the end of the file, in the order of the file.
 
-        They include at least one line for which `enough` is true, if there is such a line in the
-        last 4 MiB.
+        The method reads at most 4 MiB, and stops earlier if `enough` is true for a line.
         """
         values: list[T] = []
         for most in ENDS:
@@ -379,7 +384,7 @@ class Ends(Generic[T]):
         return values
 
     def find_texts(self, pattern: re.Pattern[bytes]) -> set[str]:
-        """Return the texts in the first group of `pattern` at all its matches.
+        """Find all matches of `pattern`, and return the texts that its only group matched.
 
         Only the first and the last 256 KiB of the file are searched.
         """

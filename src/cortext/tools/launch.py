@@ -1,7 +1,7 @@
 """The command lines that start tools, with their working folders and environments.
 
 A command line holds no text of a conversation. It holds at most a slash command and a session id.
-No argument tells a tool to skip its own permission questions.
+No argument makes a tool skip its own permission questions.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 class LaunchPlan(msgspec.Struct, frozen=True):
     """A command that starts a tool.
 
-    `words` is the command line, and `cwd` is the working folder. `environment` holds variables to
-    add. `given` is the text for stdin, or None if the tool uses the terminal.
+    `words` is the command line, and `cwd` is the working folder. `environment` holds environment
+    variables to add. `given` is the text for stdin, or None if this plan has no such text.
     """
 
     tool: str
@@ -44,8 +44,8 @@ class Launcher:
     asks_in_copy: bool = False
     """Whether `cortext ask` first copies the session to an empty folder, and runs the tool there.
 
-    This is safer for a tool that runs programs from a project's settings, if no option prevents
-    that. It is also for a tool that would store its own copy in the folder of the session.
+    True for a tool that runs programs from a project's settings, and has no option to prevent that.
+    Also True for a tool that would store a copy of the session in the session's folder.
     """
     takes_command: bool = False
     """Whether the command line that starts the tool can contain a slash command to run first."""
@@ -73,7 +73,8 @@ class Launcher:
     def fork(self, id: str, *, new: str, cwd: str, command: str = "") -> LaunchPlan | None:
         """Return the command that copies the session `id` and continues in the copy.
 
-        The copy gets the id `new`. The result is None if a caller cannot choose the copy's id.
+        The copy gets the id `new`. `command` is a slash command that the tool runs first. The
+        result is None if the tool does not let cortext choose the id of the copy.
         """
         return None
 
@@ -90,8 +91,8 @@ class Launcher:
         """Return the command that answers one question about the session `id`.
 
         The question comes on stdin, and the answer goes to stdout. The model cannot call tools, and
-        the session does not change. `policy` is the path of a file with the content that
-        `deny_policy` returns. `extra` holds more arguments.
+        the session does not change. `policy` is the path of a file that contains the result of
+        `deny_policy`. `extra` holds more arguments for the command.
         """
         raise NotImplementedError
 
@@ -100,18 +101,18 @@ class Launcher:
         return b""
 
     def delete(self, id: str, cwd: str) -> LaunchPlan | None:
-        """Return the command with which the tool deletes the session `id`, which cortext wrote.
+        """Return the command of the tool that deletes the session `id`, which cortext wrote.
 
-        The result is None if sessions of this tool are files, because cortext deletes files itself.
+        The result is None if the sessions of this tool are files. Cortext itself deletes files.
         """
         return None
 
     def knows_briefing(self, path: str) -> bool:
-        """Return whether the agent knows the briefing after the session at `path` is resumed.
+        """Return whether the agent knows the briefing when the session at `path` is resumed.
 
         A briefing is a text with the instructions for a conversation. Most tools accept a briefing
-        when they resume a session, so the result is True. For other tools, the result is True only
-        if cortext has written the briefing into the session.
+        as an argument when they resume a session. For these tools, the result is always True. For
+        other tools, it is True only if cortext wrote the briefing into the session.
         """
         return True
 
@@ -166,7 +167,7 @@ def launcher_of(tool: str) -> Launcher:
 
 
 def install_hint(tool: str) -> str:
-    """Return text for a message: the command that installs a tool, in parentheses.
+    """Return the command that installs a tool, in parentheses, for use in a message.
 
     The result is "" if the command is not known.
     """
@@ -220,7 +221,7 @@ def ask_plan(
 ) -> LaunchPlan:
     """Return the command that answers one question about a session, as `Launcher.ask` defines.
 
-    `denying` is the path of a file with the content that `Launcher.deny_policy` returns.
+    `denying` is the path of a file that contains the result of `Launcher.deny_policy`.
     """
     _check(id)
     plan = launcher_of(tool).ask(id, cwd=cwd, policy=denying, extra=extra)

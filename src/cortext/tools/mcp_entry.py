@@ -17,7 +17,8 @@ CALL: dict[str, Any] = {"command": "cortext", "args": ["mcp"]}
 class McpEntry:
     """The entry for cortext's MCP server in a JSON settings file of a tool.
 
-    `table` is the key below which the file lists all servers. `entry` is the value for our server.
+    `table` is the top-level key of the table that holds the entries of all servers. `entry` is the
+    value of our entry.
     """
 
     def __init__(self, table: str, entry: dict[str, Any]) -> None:
@@ -45,7 +46,7 @@ class McpEntry:
     def remove(self, text: str) -> str:
         """Return the settings `text` without our entry.
 
-        The text is unchanged if the entry `cortext` is missing or starts another command.
+        If the entry `cortext` is missing or starts another command, return `text` itself.
         """
         servers = json_edit.parse(text).at(self.table)
         existing = servers.at(NAME) if servers else None
@@ -58,11 +59,11 @@ class McpEntry:
         return json_edit.remove(text, (self.table, NAME)) if is_ours else text
 
     def made_keys(self, text: str) -> list[list[str]]:
-        """Return the keys that `insertions` creates around our entry in the settings `text`.
+        """Return the key of the table of servers, if `insertions` must add this table to `text`.
 
-        Each key is given as a path of keys (`[["mcpServers"]]`). The result is [] if the settings
-        already have a table of servers. When our entry is removed later, these keys are removed
-        too.
+        The result has one path of keys, such as `[["mcpServers"]]`. It is [] if the settings `text`
+        already have the table. Callers store the result, so that they can remove an empty table
+        together with our entry.
         """
         return [] if json_edit.parse(text).at(self.table) else [[self.table]]
 

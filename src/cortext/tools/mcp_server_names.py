@@ -18,8 +18,8 @@ from cortext.model import json_codec
 from cortext.tools.registry import get_tool
 
 _log = logging.getLogger("cortext.tools")
-# Match strings first, so a comment sign in a string is not a comment. A string or comment without
-# an end also matches. Otherwise the search for its end would be repeated from each later sign.
+# Match strings first, so that `//` in a string is not a comment. A string or comment without an end
+# also matches. Otherwise the search would take quadratic time.
 _STRING = rb'("(?:[^"\\]|\\.)*+"?)'
 _COMMENT = re.compile(_STRING + rb"|//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _COMMA = re.compile(_STRING + rb"|,(?=\s*[}\]])", re.DOTALL)
@@ -30,7 +30,7 @@ _OTHER = re.compile(r"[^0-9A-Za-z]+")
 # `mcp__server__tool`, `mcp_server_tool`, or `mcp__server` for a server whose tools were not called.
 _MCP = re.compile(r"mcp__.|mcp_[^_].*_.")
 _SERVER = re.compile(r"mcp__((?:(?!__).)+)")
-# Servers of plug-ins, accounts, editors and browsers. They are in no settings file.
+# The prefixes of servers from plug-ins, accounts, editors and browsers, not from settings files.
 _FROM_ELSEWHERE = (
     "mcp__plugin_", "mcp__claude_ai_", "mcp__claude-in-chrome__", "mcp__ide__", "mcp__codex_apps__",
 )  # fmt: skip
@@ -55,10 +55,14 @@ def is_of(server: str, name: str) -> bool:
 def record_tools(tool: str, called: Iterable[str], servers: Sequence[str]) -> list[str]:
     """Return the names of called tools and MCP servers to record for a conversation.
 
-    `tool` is the AI tool. `called` has the names of the tools that its model called. `servers` has
-    the names of the MCP servers. The result has the called tools, sorted by name. Then it has
-    `mcp__SERVER` for each server of which no tool was called. If the AI tool uses the name
-    SERVER_TOOL for an MCP tool, the result has `mcp__SERVER__TOOL` instead.
+    The result starts with the called tools, sorted by name. It ends with `mcp__SERVER` for each
+    server whose tools were not called. Some AI tools call an MCP tool `SERVER_TOOL`. The result has
+    the name `mcp__SERVER__TOOL` instead.
+
+    Args:
+        tool: The name of the AI tool.
+        called: The names of the tools that the model called.
+        servers: The names of the MCP servers.
     """
     names = dict.fromkeys(called)
     descriptor = get_tool(tool)
@@ -68,9 +72,9 @@ def record_tools(tool: str, called: Iterable[str], servers: Sequence[str]) -> li
 
 
 def merge_tools(known: Sequence[str], new: Iterable[str]) -> list[str]:
-    """Return the names of tools in `known` and `new` as one list without duplicates.
+    """Return the tool names in `known` and `new` as one list without duplicates.
 
-    The name of a server, `mcp__SERVER`, is left out if the list has a tool of that server.
+    A name of the form `mcp__SERVER` is left out if the list has a tool of that server.
     """
     names = list(dict.fromkeys((*known, *new)))
     called = [name for name in names if _MCP.match(name) and not parse_server_name(name)]
@@ -89,10 +93,10 @@ def parse_server_name(name: str) -> str:
 
 
 def without_server(names: Iterable[str], servers: Sequence[str]) -> list[str]:
-    """Return the MCP tools and servers in `names` whose server is not in `servers`.
+    """Return the names of MCP tools and servers in `names` whose server is not in `servers`.
 
-    Names from plug-ins, accounts and editors are left out. No settings file lists their servers, so
-    cortext cannot know whether these servers are present.
+    Names that belong to servers of plug-ins, accounts and editors are left out. No settings file
+    lists these servers, so cortext cannot know whether they are present.
     """
     return [
         name
@@ -104,9 +108,10 @@ def without_server(names: Iterable[str], servers: Sequence[str]) -> list[str]:
 
 
 def without_tool(names: Iterable[str], tools: Sequence[str]) -> list[str]:
-    """Return the names in `names` that match none of `tools`.
+    """Return the tool names in `names` that match none of the names in `tools`.
 
-    Different spellings of one MCP tool match. A name `mcp__SERVER` matches any tool of that server.
+    Different spellings of one MCP tool match each other. A name of the form `mcp__SERVER` matches
+    every tool of that server.
     """
     present = {_server_and_tool(tool) for tool in tools}
     return [

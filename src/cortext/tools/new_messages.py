@@ -1,6 +1,6 @@
 """The lines that a tool has added to a transcript since cortext last read it.
 
-A transcript grows at its end. Therefore cortext stores the position up to which it has read. A
+A transcript grows at its end. Therefore cortext stores the position where its last read ended. A
 digest of the bytes before that position shows whether the file was rewritten. The last lines before
 the position are read again, because new lines may refer to them.
 """
@@ -21,14 +21,15 @@ from cortext.tools.reader_protocol import TranscriptSource
 _END = 4096
 _BLOCK = 1 << 17
 CONTEXT = 1 << 18
-"""The maximum number of known bytes that are read again, before the position of the last read."""
+"""The maximum number of known bytes, before the end of the last read, that are read again."""
 
 
 class FilePosition(Struct, frozen=True):
-    """The position up to which a transcript was read, always at the end of a line.
+    """The position in a transcript where a read ended, always at the end of a line.
 
-    `size` is the number of bytes before the position. `lines` is the number of lines before it, or
-    0 if they were not counted. `end` is a digest of the last bytes before the position.
+    `size` is the number of bytes before the position. `lines` is the number of lines before the
+    position, or 0 if these lines were not counted. `end` is a digest of the last bytes before the
+    position. `inode` identifies the file.
     """
 
     inode: int
@@ -38,11 +39,12 @@ class FilePosition(Struct, frozen=True):
 
 
 class NewLines(msgspec.Struct, frozen=True):
-    """The new lines of a transcript, and some known lines before them.
+    """The new lines of a transcript, and the last known lines before them.
 
-    `before` holds the known lines, at most `CONTEXT` bytes. `after` holds the new lines. `new` is
-    the line number of the first new line, counted from 1. `mark` is the position after the last new
-    line.
+    `before` holds the bytes of the known lines, at most `CONTEXT` bytes. `after` holds the bytes of
+    the new lines. `new` is the line number of the first new line. The first line of a file has
+    number 1. If earlier lines were not counted, `new` is 1. `mark` is the position after the last
+    new line.
     """
 
     before: bytes
@@ -52,7 +54,10 @@ class NewLines(msgspec.Struct, frozen=True):
 
     @property
     def first(self) -> int:
-        """The line number of the first line in `before`."""
+        """The line number of the first line in `before`.
+
+        The number may be less than 1 if the lines before `after` were not counted.
+        """
         return self.new - self.before.count(b"\n")
 
     @property
@@ -64,8 +69,9 @@ class NewLines(msgspec.Struct, frozen=True):
 class MessageDelta(msgspec.Struct, frozen=True):
     """The messages that were added to a session or changed since its transcript was last read.
 
-    `again` holds the changed messages, and `new` the added messages. `mark` is the position after
-    the new messages. `model` is the last model that the new part of the transcript names, or "".
+    `again` holds the changed messages, and `new` holds the added messages. `mark` is the position
+    after the new messages. `model` is the name of the last model in the lines or rows that were
+    read, or "".
     """
 
     again: Sequence[SessionMessage]
@@ -76,13 +82,14 @@ class MessageDelta(msgspec.Struct, frozen=True):
 
 @runtime_checkable
 class Follows(Protocol):
-    """A transcript reader that can continue at the position up to which it read last time."""
+    """A transcript reader that can continue at the position where its last read ended."""
 
     def follow(self, source: TranscriptSource, lately: NewLines) -> MessageDelta | None:
         """Return the messages of the new lines in `lately`.
 
-        They are equal to the messages that `Bridge.decode` returns for these lines. The result is
-        None if the caller must decode the whole transcript instead.
+        If the lines of the file were counted, the messages are equal to the messages that
+        `Bridge.decode` returns for the new lines. The result is None if the caller must decode the
+        whole transcript instead.
         """
         ...
 
@@ -104,14 +111,14 @@ class FollowsRows(Protocol):
     """
 
     def latest(self, source: TranscriptSource) -> FilePosition | None:
-        """Return the time when a session last changed, as a position.
+        """Return the time when a session last changed, as a `FilePosition`.
 
-        The result is None if the sessions have no modification times.
+        The result is None if the session is not in a database, and so has no modification time.
         """
         ...
 
     def changed(self, source: TranscriptSource, mark: FilePosition) -> MessageDelta | None:
-        """Return those messages of a session that were added or changed since the position `mark`.
+        """Return the messages that were added to a session or changed since the position `mark`.
 
         The result is None if the caller must decode the whole session instead. Raises
         FileNotFoundError if the session no longer exists.
@@ -134,7 +141,7 @@ class FollowsLastRows(FollowsRows, Protocol):
     def near_end(self, source: TranscriptSource, count: int) -> FilePosition | None:
         """Return the position before the last `count` messages of a session.
 
-        The result is None if the sessions have no modification times.
+        The result is None if the session is not in a database, and so has no modification time.
         """
         ...
 
@@ -179,10 +186,10 @@ def end_position(path: str) -> FilePosition | None:
 
 
 def position_near_end(path: str, size: int) -> FilePosition | None:
-    """Return the position of a line that begins at most `size` bytes before the end of a file.
+    """Return the position of the first line that begins in the last `size` bytes of a file.
 
     The lines before the position are not counted. The result is None if the name of the file does
-    not end with `.jsonl`, or if no line begins there.
+    not end with `.jsonl`, or if these bytes contain no newline and are not the whole file.
     """
     if not path.endswith(".jsonl"):
         return None
@@ -201,7 +208,7 @@ def position_near_end(path: str, size: int) -> FilePosition | None:
 
 
 def since(path: str, mark: FilePosition) -> NewLines | None:
-    """Return the lines after the position `mark` of a file, and some lines before it.
+    """Return the whole lines of a file after the position `mark`, and the last lines before it.
 
     The result is None if the file was rewritten since `mark` was recorded.
     """
@@ -227,9 +234,10 @@ def since(path: str, mark: FilePosition) -> NewLines | None:
 
 
 def whole_lines_since(path: str, mark: FilePosition | None) -> tuple[int, FilePosition]:
-    """Return where the new lines of a file start, and the position after its last whole line.
+    """Return the number of known bytes in a file, and the position after its last whole line.
 
-    The start is 0 if `mark` is None, or if the file was rewritten since `mark` was recorded.
+    `mark` is the position where the last read ended. The number of known bytes is 0 if `mark` is
+    None, or if the file was rewritten since then. The lines before the position are not counted.
     """
     fd = open_file(path)
     try:
@@ -254,7 +262,7 @@ def read_span(path: str, start: int, end: int) -> Iterator[bytes]:
 
 
 def _last_line_end(fd: int, size: int) -> int:
-    """Return the position after the last newline in the first `size` bytes of a file; 0 if none."""
+    """Return the number of bytes up to the last newline in the first `size` bytes of a file."""
     while size:
         start = max(size - _BLOCK, 0)
         at = read_range(fd, start, size).rfind(b"\n")

@@ -13,9 +13,10 @@ _DEEPEST = 64
 
 
 class Process(msgspec.Struct, frozen=True):
-    """A running process. `parent` is the process id of its parent.
+    """A running process.
 
-    `started` is in seconds since 1970. Together, `pid` and `started` identify a process.
+    `pid` is the process id, and `parent` is the process id of the parent. `started` is the start
+    time in seconds since 1970. Together, `pid` and `started` identify a process.
     """
 
     pid: int
@@ -43,10 +44,10 @@ def ancestors() -> Iterator[Process]:
 
 
 def running_since(process: Process) -> float:
-    """Return when a process started, in seconds since 1970, for comparison with file times.
+    """Return when a process started, in seconds since 1970, by the present system clock.
 
-    If the system clock was changed after the boot, the result is a time of the changed clock.
-    `Process.started` ignores such a change.
+    Use this time to compare a process with files. `Process.started` does not change when the system
+    clock is corrected, but the times of new files do.
     """
     if not os.path.isdir("/proc/self"):
         return process.started

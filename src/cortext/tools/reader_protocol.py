@@ -18,10 +18,12 @@ from cortext.model.session import Session
 
 
 class TranscriptSource(msgspec.Struct, frozen=True):
-    """The location of a transcript, found without reading the transcript.
+    """The location of a transcript, found without decoding the transcript.
 
-    `print` is a fingerprint that changes with the transcript. `cwd` is the folder in which the
-    conversation took place, or "" if the location does not show that folder.
+    `tool` is the name of the tool, and `id` is the tool's id for the session. `path` is the path of
+    the file or the database. `size` is the size of the file in bytes, or 0 for a session in a
+    database. `print` is a fingerprint that changes with the transcript. `cwd` is the working folder
+    of the conversation, or "" if the location does not show that folder.
     """
 
     tool: str
@@ -51,10 +53,10 @@ class Glance(NamedTuple):
 class DecodedTranscript(msgspec.Struct, frozen=True):
     """A transcript as a cortext session, and the damage found in the transcript.
 
-    The session has the tool's name in `agent`, kind "chat" and the tool's own id in `native`. Its
-    messages are the branch that the user sees now. Branches that the user left are not included.
-    Message ids stay the same if the transcript grows and is decoded again. `side` holds the
-    conversations of sub-agents, each with the id of its parent session.
+    The session has the tool's name in `agent`, the kind "chat", and the tool's own id in `native`.
+    It has only the messages of the branch that the user sees now. The ids of messages stay the same
+    when the transcript grows and is decoded again. `side` holds the conversations of sub-agents,
+    each with the id of its parent session.
     """
 
     session: Session
@@ -97,7 +99,7 @@ class Bridge(Protocol):
 
 @runtime_checkable
 class NamesFiles(Protocol):
-    """A bridge that can tell from one file whether the file is the transcript of a session."""
+    """A bridge that can check whether a file is the transcript of a certain session."""
 
     def is_transcript_of(self, id: str, path: str) -> bool:
         """Return whether the file at `path` is the transcript of the session `id`.
@@ -109,13 +111,14 @@ class NamesFiles(Protocol):
 
 @runtime_checkable
 class SearchesStoredBytes(Protocol):
-    """A bridge that searches the bytes of its transcripts, because they are not single files."""
+    """A bridge that can search transcripts that are not single files."""
 
     def has_bytes(self, source: TranscriptSource, is_in: Callable[[Iterable[bytes]], bool]) -> bool:
-        """Return whether `is_in` returns True for the stored bytes of a transcript.
+        """Call `is_in` with the stored bytes of a transcript, and return whether it returns True.
 
-        `is_in` gets blocks of bytes in the form in which the tool stores them. It may be called
-        several times, for the transcript and for its sub-agents. Raises OSError or
-        SessionCorruptedError if the transcript cannot be read.
+        The argument of `is_in` is an iterable of blocks of bytes, as the tool stores them. The
+        method may call `is_in` several times: once for the transcript, and once for each sub-agent.
+        The result is True if one of the calls returns True. Raises OSError or SessionCorruptedError
+        if the transcript cannot be read.
         """
         ...

@@ -1,7 +1,7 @@
 """The AI tools that cortext knows: the built-in tools, then the tools of other packages.
 
-Another Python package can add a tool: it declares an entry point of the group `cortext.tools` that
-names a `Tool`.
+Another Python package can add a tool. It declares an entry point of the group `cortext.tools`,
+which leads to a `Tool` object.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from cortext.tools.descriptor import Tool
 from cortext.tools.gemini.tool import TOOL as GEMINI
 from cortext.tools.opencode.tool import TOOL as OPENCODE
 
-if TYPE_CHECKING:  # needed only for types: a list runs faster without this import
+if TYPE_CHECKING:  # needed only for types; `cortext list` is faster without it
     from cortext.tools.reader_protocol import Bridge
 
 GROUP = "cortext.tools"
 BUILT_IN = (CLAUDE, OPENCODE, GEMINI, CODEX)
 _BY_NAME = {tool.name: tool for tool in BUILT_IN}
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,63}")
-# Not allowed as names of tools: lists and settings use these words for other things.
+# These words cannot be names of tools, because lists and settings use them for other things.
 _RESERVED = frozenset(("aur", "spawn", "document", "ask", "echo"))
 
 
@@ -61,9 +61,9 @@ def is_tool(name: object) -> bool:
 
 
 def display_name(name: str) -> str:
-    """Return the name of a tool that users read, such as "Claude Code".
+    """Return the name of a tool as users read it, such as "Claude Code".
 
-    An unknown name is returned unchanged.
+    If no tool has this name, return `name` itself.
     """
     tool = get_tool(name)
     return tool.display_name if tool else name
@@ -72,7 +72,7 @@ def display_name(name: str) -> str:
 def open_bridge(tool: str, home: str | None = None) -> Bridge:
     """Return a reader of the sessions in a tool's folder.
 
-    `home` replaces the tool's own folder, for example by its copy in the archive.
+    `home` is that folder, for example the copy in the archive, or None for the tool's own folder.
     """
     return find_tool(tool).load("reader")(home)
 

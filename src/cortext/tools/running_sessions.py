@@ -1,8 +1,8 @@
 """The sessions that are open in a running tool.
 
 A session is live if a running process of its tool uses the session. There are three proofs: our
-hook recorded the process, the arguments of the process name the session, or the process has the
-transcript open. A recent change of a transcript is no proof.
+hook recorded the process, the arguments of the process contain the session's id, or the process has
+the transcript open. A recent change of a transcript is no proof.
 
 Some tools store sessions in a database. If a process has the database open, its live session is
 probably the last changed session of the working folder of the process.
@@ -72,7 +72,8 @@ def tool_process(tool: str) -> Process | None:
 def note_running(tool: str, id: str, process: Process) -> None:
     """Record in a file that a process uses a session, and remove the files of ended processes.
 
-    An earlier record of the same process is removed too, because the process changed its session.
+    If the same process used another session before, its earlier file is removed too. An id that is
+    unsafe as a file name is ignored.
     """
     if not _SAFE.fullmatch(id):
         return
@@ -188,7 +189,7 @@ def _commands_from_ps() -> Iterator[tuple[int, tuple[str, ...]]]:
 
 
 def _ids_in_options(tool: Tool, words: Sequence[str]) -> set[str]:
-    """Return the session ids in the options of a command line. Ids in a prompt do not count."""
+    """Return the session ids in the options of a command line, without ids in a prompt."""
     given: set[str] = set()
     chosen: set[str] = set()
     # In `codex resume [OPTIONS] ID`, the id follows a word instead of an option.
@@ -204,9 +205,9 @@ def _ids_in_options(tool: Tool, words: Sequence[str]) -> set[str]:
 
 
 def _open_files(pid: int, tool: Tool) -> tuple[set[str], str]:
-    """Return the session ids of the transcripts that a process has open, and a database path.
+    """Return what a process has open: the session ids of transcripts, and the path of a database.
 
-    The second result is the path of the tool's database, or "" if the process has not opened it.
+    The path is "" if the process has no database of the tool open.
     """
     session_ids, database = set[str](), ""
     folder = f"/proc/{pid}/fd"
@@ -224,7 +225,7 @@ def _open_files(pid: int, tool: Tool) -> tuple[set[str], str]:
 
 
 def _is_database_of(tool: Tool, path: str) -> bool:
-    """Return whether a tool stores the user's sessions in the database at `path`."""
+    """Return whether the database at `path` is in the tool's folder, or is the `named_database`."""
     if not tool.has_databases:
         return False
     given = tool.named_database

@@ -18,7 +18,7 @@ from cortext.tools.mcp_entry import McpEntry
 from cortext.tools.registry import find_tool
 
 ENTRY = "the MCP server"
-"""The item that stands for our MCP server in a list of hook events, such as that of `missing`."""
+"""The item for our MCP server in a list of hook events, for example in the result of `missing`."""
 MADE = ("hooks", "mcpServers", "mcp", "mcp_servers")
 """The top-level keys that cortext may have created in a settings file."""
 RECALL = "--recall"
@@ -29,11 +29,11 @@ Steps = list[list[tuple[int, int]]]
 
 
 class Edited(msgspec.Struct, frozen=True):
-    """The text of a settings file after our changes.
+    """The text of a settings file after our changes, and what the changes added.
 
-    `steps` has one item for each call of `insert`. The item lists the start and end position of
-    each text that the call added. `made` lists the keys that our changes created, each as a path of
-    keys.
+    `steps` has one item for each call of `insert`: a list with the start and the end of each text
+    that the call added. `made` has a path of keys, such as `["hooks", "Stop"]`, for each key that
+    our changes created.
     """
 
     text: str
@@ -43,7 +43,7 @@ class Edited(msgspec.Struct, frozen=True):
     def insert(self, insertions: list[Insertion], made: list[list[str]]) -> Edited:
         """Return the settings after more insertions.
 
-        `made` lists the keys that these insertions create, each as a path of keys.
+        `made` has a path of keys for each key that these insertions create.
         """
         step: list[tuple[int, int]] = []
         shift = 0
@@ -57,7 +57,7 @@ class Edited(msgspec.Struct, frozen=True):
 class Consent(msgspec.Struct, frozen=True):
     """A permission that only the user can give, by writing `content` to the file `path`.
 
-    `why` is the reason that the user reads.
+    `why` tells the user the reason.
     """
 
     why: str
@@ -68,8 +68,9 @@ class Consent(msgspec.Struct, frozen=True):
 class SettingsFile:
     """A JSON settings file of a tool, to which cortext adds hooks, its MCP server, or both.
 
-    `entry` is the entry for the MCP server, if the file lists servers. `has_events` is whether the
-    file lists hooks. `timeout` is how long the tool waits for a hook, in the tool's own unit.
+    `entry` is the entry for the MCP server, or None if the file is not for servers. `has_events` is
+    whether the file is for hooks. `timeout` is how long the tool waits for a hook, in seconds or
+    milliseconds, as the tool requires.
     """
 
     def __init__(
@@ -86,15 +87,16 @@ class SettingsFile:
         self.entry: McpEntry | None = entry
         self.events: tuple[str, ...] = tool.hook_events if has_events else ()
         self._timeout = timeout
-        """How long the tool waits for a hook, in the tool's own unit."""
+        """How long the tool waits for a hook, in the unit that the tool requires."""
 
     def with_hooks(self, text: str, *, but: Sequence[str] = (), recall: bool = False) -> Edited:
         """Return the settings `text` with our hooks and our MCP server.
 
-        `but` holds names of events to leave out, or `ENTRY` to leave out the server. If `recall` is
-        true, the hook at the start of a session turns recall on. Raises ValueError with the reason
-        if the hooks cannot be added. If only the server cannot be added, the hooks are added
-        without the server.
+        `but` holds the names of hook events to leave out. It contains `ENTRY` to leave out the
+        server. If `recall` is true, the hook at the start of a session turns recall on.
+
+        If the server cannot be added to a file with hooks, only the hooks are added. Otherwise,
+        raises ValueError with the reason if the hooks or the server cannot be added.
         """
         edited = Edited(text, [], [])
         if not text.strip(_BLANK):
@@ -106,9 +108,9 @@ class SettingsFile:
     def without_hooks(self, text: str, made: Sequence[Sequence[str]]) -> str:
         """Return the settings `text` without our hooks and our MCP server.
 
-        The user may have edited the file since setup. `made` lists keys that cortext created, each
-        as a path of keys. If these keys are empty now, they are removed too. Raises ValueError if
-        the text cannot be parsed.
+        The user may have edited the file since setup. `made` has a path of keys for each key that
+        cortext created. If such a key has an empty value now, the key is removed too. Raises
+        ValueError if the text cannot be parsed.
         """
         if not text.strip(_BLANK):
             return text
@@ -121,7 +123,7 @@ class SettingsFile:
         return text
 
     def missing_hooks(self, text: str) -> list[str]:
-        """Return the events for which the settings `text` lacks our hook.
+        """Return the names of the hook events for which the settings `text` lack our hook.
 
         Raises ValueError if the text cannot be parsed.
         """
@@ -133,15 +135,16 @@ class SettingsFile:
         ]
 
     def missing(self, text: str) -> list[str]:
-        """Return the events that lack our hook, and `ENTRY` if our MCP server is missing.
+        """Return the names of the hook events that lack our hook, and `ENTRY` if it applies.
 
-        Raises ValueError if the text cannot be parsed.
+        `ENTRY` is in the result if the file is for servers and our MCP server is missing. Raises
+        ValueError if the settings `text` cannot be parsed.
         """
         hooks = self.missing_hooks(text) if self.events else []
         return [*hooks, ENTRY] if self.entry and self.entry.find(text) is None else hooks
 
     def has_hooks(self, text: str) -> bool:
-        """Return whether the settings `text` has all our hooks.
+        """Return whether the settings `text` have all our hooks.
 
         The result is False if the text cannot be parsed.
         """
@@ -151,7 +154,7 @@ class SettingsFile:
             return False
 
     def has_recall(self, text: str) -> bool:
-        """Return whether our hook in the settings `text` turns recall on.
+        """Return whether the settings `text` have our hook with the option that turns recall on.
 
         Raises ValueError if the text cannot be parsed.
         """
@@ -163,18 +166,18 @@ class SettingsFile:
         return any(_value_at(hook, ["command"]) == wanted for hook in hooks)
 
     def is_complete(self, text: str, but: Sequence[str]) -> bool:
-        """Return True if the settings `text` certainly has everything that setup would add.
+        """Return True if the settings `text` certainly have everything that setup would add.
 
-        `but` holds the names that `with_hooks` leaves out. False means that setup must call
-        `with_hooks` and compare the result with the text. This class always returns False, but a
-        subclass may return True.
+        `but` holds the names of what setup must leave out, as in `with_hooks`. False means that the
+        caller must call `with_hooks` and compare the result with the text. This class always
+        returns False, but a subclass may return True.
         """
         return False
 
     def explain_conflict(self, text: str) -> str:
-        """Return advice for the user if a setting for our hook already names another program.
+        """Return advice for the user about a conflict in the settings `text`, or "".
 
-        The result is "" if there is no such conflict.
+        There is a conflict if the setting for our hook already has another program as its value.
         """
         return ""
 
@@ -242,9 +245,9 @@ def server_file(tool: str) -> SettingsFile | None:
 
 
 def undone(text: str, steps: Steps) -> str:
-    """Remove our insertions from the text of a settings file.
+    """Return the text of a settings file without our insertions.
 
-    `steps` is the `Edited.steps` of these insertions.
+    `steps` describes the insertions, as `Edited.steps` does. The text must not have changed since.
     """
     for step in reversed(steps):
         for start, end in reversed(step):

@@ -61,14 +61,15 @@ class Speech:
     def opening(self, prompt: str) -> bytes:
         """Return the first bytes to send to the program.
 
-        These bytes are the prompt. In a subclass for JSON-RPC, they are the first request.
+        Here, these bytes are the prompt. A subclass for JSON-RPC returns its first request instead.
         """
         return prompt.encode("utf-8", "replace")
 
     def hear(self, data: bytes) -> ParsedOutput:
-        """Parse the next bytes of the output, which may end within a line or a character.
+        """Parse the next bytes of the output.
 
-        An empty `data` means the end of the output.
+        `data` may end in the middle of a line or of a character. If `data` is empty, the output has
+        ended.
         """
         return ParsedOutput(self._decoder.decode(data, final=not data))
 
@@ -110,9 +111,11 @@ class JsonLineStream(Speech):
         raise NotImplementedError
 
     def say(self, text: object, part: object) -> Iterator[str]:
-        """Yield `text` as a piece of the answer. `part` identifies the paragraph of the text.
+        """Yield `text`, a piece of the answer.
 
-        If the previous text belongs to another paragraph, an empty line is yielded first.
+        `part` identifies the paragraph that `text` belongs to. If the previous text belongs to
+        another paragraph, an empty line is yielded first. If `text` is not a string, or is empty,
+        nothing is yielded.
         """
         if not isinstance(text, str) or not text:
             return
@@ -127,13 +130,14 @@ class JsonLineStream(Speech):
 
 
 class JsonRpcStream(JsonLineStream):
-    """A client for a tool that speaks JSON-RPC on stdin and stdout.
+    """A client for a tool that uses JSON-RPC on stdin and stdout.
 
-    Each response of the tool leads to our next request. With JSON-RPC, cortext gets each piece of
-    an answer as soon as the tool writes it. Without JSON-RPC, these tools print a message only when
-    it is complete.
+    After each response of the tool, the client sends its next request. With JSON-RPC, cortext gets
+    each piece of an answer as soon as the tool writes it. Without JSON-RPC, these tools print a
+    message only when it is complete.
 
-    Requests of the tool, for example for a permission, are declined, because no user can answer.
+    The client declines requests of the tool, for example for a permission, because no user can
+    answer them.
     """
 
     stays = True
@@ -229,7 +233,10 @@ class Report(msgspec.Struct, frozen=True):
 
 
 def read_events(output: str) -> Iterator[dict[str, Any]]:
-    """Return an iterator over the JSON objects in the lines of a text. Other lines are skipped."""
+    """Return an iterator over the JSON objects in a text that has one on each line.
+
+    Lines without a JSON object are skipped.
+    """
     return filter(None, map(read_object, output.split("\n")))
 
 

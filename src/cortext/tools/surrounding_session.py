@@ -1,8 +1,8 @@
 """The session of an AI tool in which the current command runs.
 
 Some tools pass the session's id to each program that they start. Other tools only set an
-environment variable, which shows that they started the program, but not in which session. Then
-cortext considers every session that was written to after the tool's process started.
+environment variable. The variable shows that the tool started the program, but not in which
+session. Then cortext considers every session that changed after the tool's process started.
 """
 
 from __future__ import annotations
@@ -32,8 +32,9 @@ _log = logging.getLogger("cortext.tools")
 class Inside(NamedTuple):
     """The tool that started the current command, and the sessions in which the command may run.
 
-    `ids` has the ids of these sessions, the latest session first. `ids` is empty if the tool has
-    not written a session yet. `process` is the tool's process, or None if it was not found.
+    `tool` is the name of the tool. `ids` holds the ids of these sessions, the latest session first.
+    `ids` is empty if no session is found, for example because the tool has not written one yet.
+    `process` is the tool's process, or None if it was not found.
     """
 
     tool: str
@@ -42,7 +43,7 @@ class Inside(NamedTuple):
 
     @property
     def id(self) -> str:
-        """The session's id, or "" if there is no session yet or several are possible."""
+        """The id of the session if there is exactly one possible session, otherwise ""."""
         return self.ids[0] if len(self.ids) == 1 else ""
 
     @property
@@ -105,12 +106,12 @@ def _innermost(candidates: list[Tool]) -> tuple[Tool, Process | None]:
 
 
 def _written_since(bridge: Bridge, process: Process) -> tuple[str, ...]:
-    """Return the ids of the sessions that a process may have open, the latest first.
+    """Return the ids of the sessions that a process may have open, the latest session first.
 
-    These are the sessions of the process's working folder that were written to since the process
-    started. If the arguments of the process contain a session's id, the result has only that
-    session and sessions that began after the process started. New sessions without messages are
-    included.
+    These are the sessions of the process's working folder that changed after the process started.
+    If the arguments of the process contain a session's id, the result has only this session and
+    sessions that began after the process started. New sessions without messages are included if
+    they are newer than all others.
     """
     sources, since = _sessions_in_folder(bridge, process), running_since(process) - TICK
     named = [source for source in sources if source.id in process.arguments]
@@ -126,11 +127,11 @@ def _written_since(bridge: Bridge, process: Process) -> tuple[str, ...]:
 
 
 def may_have_changed_session(inside: Inside, id: str, since: float) -> bool:
-    """Return whether the user may have left the session `id` for another session since a time.
+    """Return whether the user may have changed from the session `id` to another session.
 
-    The time `since` is in seconds since 1970. The result is True if another session was written to
-    since then. It is also True if cortext cannot know: it cannot find the tool's process, or it
-    cannot find the tool's new sessions that have no messages yet.
+    The result is True if another session changed after the time `since`, in seconds since 1970. It
+    is also True if cortext cannot find the tool's process, or cannot find new sessions of the tool
+    that have no messages yet.
     """
     if not find_tool(inside.tool).empty_sessions or inside.process is None:
         return True
@@ -141,10 +142,7 @@ def may_have_changed_session(inside: Inside, id: str, since: float) -> bool:
 
 
 def _sessions_in_folder(bridge: Bridge, process: Process) -> list[TranscriptSource]:
-    """Return the sessions that belong to the working folder of a process.
-
-    A session whose folder is unknown is also included.
-    """
+    """Return the sessions whose working folder is that of a process, or is unknown."""
     folder = os.path.realpath(folder_of(process.pid) or os.getcwd())
     return [s for s in bridge.sources() if not s.cwd or os.path.realpath(s.cwd) == folder]
 

@@ -19,7 +19,7 @@ from cortext.errors import reason_of
 from cortext.tools.descriptor import Tool
 from cortext.tools.registry import find_tool
 
-if TYPE_CHECKING:  # needed only for types: a list runs faster without this import
+if TYPE_CHECKING:  # needed only for types; `cortext list` is faster without it
     from cortext.tools.reader_protocol import TranscriptSource
 
 
@@ -34,21 +34,21 @@ def archive_home(tool: str) -> str:
 
 
 def home_of(tool: str, path: str) -> str | None:
-    """Return the value to pass to `open_bridge` as `home`, to read the transcript at `path`.
+    """Return the folder that a bridge needs as `home` to read the transcript at `path`.
 
-    If `path` is in the archive, the result is the tool's folder in the archive. Otherwise the
-    result is None, which means the tool's own folder.
+    The result is the tool's folder in the archive if `path` is in that folder. Otherwise it is
+    None, which stands for the tool's own folder.
     """
     copy = archive_home(tool)
     return copy if path.startswith(f"{copy}/") else None
 
 
 class FolderState(msgspec.Struct, frozen=True):
-    """The state of the transcripts in a tool's folder, `home`.
+    """The state of the files in a tool's folder: transcripts, databases and companion files.
 
-    `print` is a fingerprint that changes when a transcript may have changed. It is empty if there
-    are no files. `latest` is the newest modification time, in nanoseconds. `files` maps each
-    subfolder to the names of its files.
+    `home` is the folder. `print` is a fingerprint that changes when a file may have changed, or b""
+    if there are no files. `latest` is the newest modification time in nanoseconds. `files` maps the
+    path of each folder to the names of its files.
     """
 
     home: str
@@ -65,10 +65,10 @@ class FolderState(msgspec.Struct, frozen=True):
 
 
 def look(tool: str, home: str) -> FolderState:
-    """Return the current state of a tool's transcripts in the folder `home`.
+    """Return the current state of a tool's files in the folder `home`.
 
-    `home` is the tool's own folder, or its copy in the archive. Unreadable subfolders are logged
-    and left out.
+    `home` is the tool's own folder, or the copy of that folder in the archive. Unreadable
+    subfolders are logged and left out.
     """
     files: dict[str, list[str]] = {}
     marks: list[int] = []
@@ -110,7 +110,7 @@ def _stat(folder: str, names: list[str], marks: list[int]) -> list[str]:
 
 
 def companions_fingerprint(tool: str, home: str) -> str:
-    """Return a fingerprint of a tool's companion files, which changes when a file changes.
+    """Return a fingerprint that changes when a companion file of a tool changes.
 
     Companion files hold facts about transcripts, for example their titles.
     """
@@ -125,7 +125,7 @@ def companions_fingerprint(tool: str, home: str) -> str:
 
 
 def is_side(source: TranscriptSource) -> bool:
-    """Return whether a transcript belongs to a sub-agent instead of a conversation with the user.
+    """Return whether a transcript is that of a sub-agent, not of a conversation with the user.
 
     Only some tools store both kinds in the same folder. For other tools, the result is False.
     """
@@ -134,9 +134,9 @@ def is_side(source: TranscriptSource) -> bool:
 
 
 def _files(tool: Tool, home: str) -> Iterator[tuple[str, list[str]]]:
-    """Yield each folder with session data, and the names of the files in it that hold the data.
+    """Yield each folder with session data, and the names of the files that hold the data.
 
-    These files are transcripts, databases and companion files. A file may not exist.
+    These files are transcripts, databases and companion files. Some of them may not exist.
     """
     yield home, [*tool.companions]
     for path in databases(tool, home):
@@ -176,10 +176,10 @@ def databases(tool: Tool, home: str) -> Iterator[str]:
 
 
 def _match_folders(tool: Tool, folder: str, parts: list[str]) -> Iterator[tuple[str, list[str]]]:
-    """Yield the folders that match a path pattern, each with the names of its files.
+    """Yield the folders that match a path pattern, each with the names of its entries.
 
-    `parts` are the parts of the pattern below `folder`: a name, `*` for any name, or `**` for any
-    number of subfolders.
+    `parts` are the parts of the pattern below `folder`. A part is a name, `*` for any name, or `**`
+    for subfolders of any depth.
     """
     if not parts:
         yield folder, _names(folder)

@@ -1,8 +1,9 @@
 """Read the tokens of answers from transcripts that are lines of JSON.
 
-A transcript grows at its end, so only the lines that were added since the last read are read. Some
-readers need a value from the lines before, such as the last running total. This *carried* value is
-stored with the position.
+A transcript grows at its end, so only lines that were added since the last read are read. Some
+tools record running totals. To read new lines of such a tool, cortext needs the last total before
+them. Such a value from earlier lines is the *carried value*. It is stored with the position where
+the last read ended.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ RecordedCost = Annotated[float, Meta(ge=0, le=1e9)]
 """The type of a cost in US dollars that a tool recorded."""
 
 LineReader = Callable[[Iterable[bytes], bytes], tuple[Sequence[UsageRecord], bytes]]
-"""A function that reads lines. It gets blocks of bytes and the carried value of the lines before
-them. It returns the usage records and the new carried value."""
+"""A function that reads lines. Its arguments are blocks of bytes, and the carried value from the
+lines before the blocks. It returns the usage records and the new carried value."""
 
 
 class _State(msgspec.Struct, frozen=True, array_like=True):
@@ -48,8 +49,14 @@ def read_usage_files(
 ) -> Iterator[UsageFile]:
     """Yield the usage records in the new lines of each file.
 
-    `known` has the state of each file when it was last read. `open_blocks` returns the contents of
-    a compressed file. A file that cannot be read is logged, and its earlier records stay.
+    A file that cannot be read is logged, and its earlier records are kept.
+
+    Args:
+        paths: The paths of the files. A file that does not exist is skipped.
+        known: The state of each file when it was last read, by path.
+        read: The function that reads the lines.
+        open_blocks: A function that yields the bytes of a file whose name does not end with
+            `.jsonl`, for example a compressed file. It adds damage to its second argument.
     """
     for path in paths:
         try:
@@ -66,7 +73,7 @@ def read_usage_files(
 
 
 def micros_of(timestamp: str | float | None) -> int:
-    """Return a timestamp of a transcript in microseconds since 1970; 0 if there is none."""
+    """Return a timestamp of a transcript in microseconds since 1970, or 0 if it is not a time."""
     when = time_of(timestamp)
     return 0 if when is None else int((when - _EPOCH).total_seconds() * 1_000_000)
 
@@ -86,7 +93,10 @@ def _read_whole_file(
     read: LineReader,
     open_blocks: Callable[[str, list[Damage]], Iterable[bytes]],
 ) -> UsageFile:
-    """Read a compressed file, in which new lines cannot be found by their position."""
+    """Return all usage records of a file, or no records if the file has not changed.
+
+    This is for compressed files and JSON documents, in which a position cannot show new lines.
+    """
     stat = os.stat(path)
     state = f"{stat.st_mtime_ns}-{stat.st_size}-{stat.st_ino}"
     if state == known:

@@ -1,8 +1,8 @@
 """The protocol of writers. A writer stores a conversation as a new session of an AI tool.
 
-The session has the tool's own format. A *turn* is everything that one side says before the other
-side speaks. Tool calls become text in a turn, so a tool never executes them again. A writer only
-creates files. It never changes or deletes files that a tool wrote.
+The session has the tool's own format. A *turn* is everything that one side (the user or the agent)
+says before the other side speaks. Tool calls become text in a turn, so a tool never executes them
+again. A writer never changes or deletes sessions that a tool wrote.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _MEASURE = "0" * 32  # as long as the random nonce of a briefing, to measure the
 
 
 class Turn(NamedTuple):
-    """Everything that one side says before the other side speaks.
+    """A turn of a conversation: everything that one side says before the other side speaks.
 
-    `role` is "user" or "assistant", and `text` is never empty.
+    `role` is "user" or "assistant". `text` is never empty.
     """
 
     role: str
@@ -41,7 +41,8 @@ class Turn(NamedTuple):
 class Written(NamedTuple):
     """A session that cortext wrote for a tool.
 
-    `id` is the tool's id for the session. `path` is the file or database that holds the session.
+    `id` is the tool's id for the session. `path` is the path of the file or database that holds the
+    session.
     """
 
     id: str
@@ -49,7 +50,7 @@ class Written(NamedTuple):
 
 
 class Writer(Protocol):
-    """A writer of new sessions for one tool, which the tool can resume."""
+    """A writer of new sessions for one tool. The tool can resume these sessions."""
 
     tool: ClassVar[str]
 
@@ -58,19 +59,20 @@ class Writer(Protocol):
         ...
 
     def write(self, turns: Sequence[Turn], *, cwd: str, title: str, last: str = "") -> Written:
-        """Write a new session for the folder `cwd` into the tool's store.
+        """Write a new session with the working folder `cwd`, so that the tool can resume it.
 
-        Turns keep their times. `last` is the text of one more user turn, with the current time. The
-        model gets `last`, but the screen does not show it if the tool can hide a turn. Raises
-        CortextError if the tool does not accept the session.
+        Turns keep their times. If `last` is not "", it is the text of one more user turn, with the
+        current time. The model gets this turn, but the screen does not show it if the tool can hide
+        a turn. Raises CortextError if the tool does not accept the session.
         """
         ...
 
 
 def open_writer(tool: str, home: str | None = None) -> Writer:
-    """Return the writer of sessions for a tool. `home` replaces the tool's own folder.
+    """Return the writer of sessions for a tool.
 
-    Raises MissingCapabilityError if cortext cannot write sessions of the tool.
+    `home` is the folder to write to, or None for the tool's own folder. Raises
+    MissingCapabilityError if cortext cannot write sessions of the tool.
     """
     hint = "choose another tool with `--tool NAME`"
     return find_tool(tool).load("writer", hint=hint)(home)
@@ -79,9 +81,10 @@ def open_writer(tool: str, home: str | None = None) -> Writer:
 def turns_of(session: Session, *, show: Show, budget: int = BUDGET) -> list[Turn]:
     """Return a conversation as turns of the user and the agent, beginning with the user.
 
-    If the conversation has more than `budget` characters, notes replace some messages. The first
-    request and the latest messages stay. A note has the command that shows the omitted messages.
-    `show` returns such a command for the number of a message. No turn has a time in the future.
+    If the conversation has more than `budget` characters, the first request and the latest messages
+    are kept, and notes replace other messages. Each note contains a command that shows the omitted
+    messages. `show` makes this command from the number of a message. If a turn has a time in the
+    future, the turn gets the current time.
     """
     view = window(history(session, show, live=True), nonce=_MEASURE, show=show, budget=budget)
     pieces = list(_turn_texts(view.records, session.created_at))
@@ -107,8 +110,8 @@ def _turn_texts(
 ) -> Iterable[tuple[str, datetime, str]]:
     """Yield the role, time and text of each record.
 
-    Tool calls belong to the agent. A note about omitted messages belongs to the user, except
-    between two messages of the agent.
+    The role of a tool call is "assistant". The role of a note about omitted messages is "user",
+    or "assistant" between two messages of the agent.
     """
     when = start
     for place, record in enumerate(records):
@@ -133,7 +136,7 @@ def _role(record: Past | Left) -> str:
 
 
 def with_last(turns: Sequence[Turn], last: str) -> list[Turn]:
-    """Return the turns, followed by `last` as one more user turn with the current time.
+    """Return the turns and one more user turn with the text `last` and the current time.
 
     If `last` is "", no turn is added.
     """
@@ -141,7 +144,7 @@ def with_last(turns: Sequence[Turn], last: str) -> list[Turn]:
 
 
 def increasing_times(turns: Sequence[Turn]) -> list[datetime]:
-    """Return a time for each turn. The times increase by at least a millisecond.
+    """Return a time for each turn, at least a millisecond after the time of the previous turn.
 
     Tools sort turns by time, so equal times could change the order.
     """

@@ -17,7 +17,7 @@ _LARGEST = 16 << 20
 def server_tables(tool: Tool, cwd: str) -> Iterator[dict[str, Any]]:
     """Yield the tables of MCP servers that Claude Code starts in the folder `cwd`.
 
-    First come the user's servers for all projects, then the user's servers for this project. The
+    The user's servers for all projects come first, then the user's servers for this project. The
     servers in the project's own `.mcp.json` files come last.
     """
     own = read_settings(server_file(tool).path, _LARGEST)

@@ -23,7 +23,7 @@ from cortext.tools.stream_events import (
 )
 
 _NO_MENTIONS = {"CLAUDE_CODE_DISABLE_ATTACHMENTS": "1"}
-"""The environment variable that keeps Claude Code from reading files that a prompt names with `@`.
+"""The environment variable that keeps Claude Code from reading files for `@PATH` in a prompt.
 
 Most of a prompt may come from other people, and the files can be anywhere on the disk.
 """

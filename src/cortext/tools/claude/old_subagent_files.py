@@ -31,8 +31,8 @@ class _Folder(msgspec.Struct, frozen=True):
     """The sub-agents' transcripts in a folder.
 
     `time` is the modification time of the folder in nanoseconds. `named` maps the id of a session
-    to the paths of its sub-agents' transcripts. `unnamed` has the paths of files that contain no
-    session id yet. Claude Code creates a file empty, and writes the session id later.
+    to the paths of its sub-agents' transcripts. `unnamed` holds the paths of files without a
+    session id: Claude Code creates an empty file, and writes the session id later.
     """
 
     time: int

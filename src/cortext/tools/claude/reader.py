@@ -52,9 +52,9 @@ _EMPTY_REPLY = "No response requested."
 class _Node(Struct, gc=False):
     """A line of the transcript as a node of a tree, with the messages in the line.
 
-    `parent` is the `uuid` of the line before it in the conversation. `is_main` is true for messages
-    of the user and the model. `boundary` is true if the history was compacted at this line. `reply`
-    is the id of the model's reply to which the line belongs, or "".
+    `parent` is the `uuid` of the previous line in the conversation. `is_main` is true for lines of
+    the user and the model. `boundary` is true if the history was compacted at this line. `reply` is
+    the id of the model's reply that contains the line, or "".
     """
 
     uuid: str
@@ -68,10 +68,12 @@ class _Node(Struct, gc=False):
 class _Titles:
     """The possible titles of a transcript, and the choice of the best title.
 
-    In order of preference, they are the user's title, the model's title, the summary, and a title
-    made from the requests. Claude Code also writes summaries of other sessions into a transcript.
-    A summary names the last line of its conversation, and is used only if this transcript has that
-    line.
+    The best title is the user's title. If there is none, it is the model's title, then the summary,
+    then a title made from the user's requests.
+
+    Claude Code also writes summaries of other sessions into a transcript. Each summary contains the
+    `uuid` of the last line of its session. Summaries whose last line is not in this transcript are
+    ignored.
     """
 
     def __init__(self) -> None:
@@ -83,7 +85,7 @@ class _Titles:
         self._custom = (line.custom_title or "").strip() or self._custom
         self._generated = (line.ai_title or "").strip() or self._generated
         if line.summary and line.leaf_uuid:
-            self._summaries.pop(line.leaf_uuid, None)  # the last summary comes last
+            self._summaries.pop(line.leaf_uuid, None)  # move a repeated summary to the end
             self._summaries[line.leaf_uuid] = line.summary.strip()
         if line.type == "user" and not line.is_sidechain and not self._request.is_final:
             role, text = said(text_of(line.content), "user")
@@ -99,7 +101,11 @@ class _Titles:
         return self._request.is_final
 
     def choose(self, find_uuids: Callable[[], Container[str]]) -> str:
-        """Return the best title. `find_uuids` returns the `uuid` of each line."""
+        """Return the best title.
+
+        `find_uuids` returns the `uuid` of each line of the transcript. It is called only if a
+        summary is needed.
+        """
         given = self._custom or self._generated
         if self._summaries and not given:
             uuids = find_uuids()
@@ -128,10 +134,10 @@ class _ClaudeTranscript:
         self._subagent_keys: dict[str, str] = {}
 
     def read(self, blocks: Iterable[bytes], *, main: bool = True, before: int = 0) -> list[Damage]:
-        """Add the lines in the blocks of a file to this transcript, and return the damage in them.
+        """Add the lines in `blocks` to this transcript, and return the damage in these lines.
 
-        `before` is the number of lines in the file before the first block. `main` is False for the
-        file of a sub-agent.
+        `blocks` are blocks of bytes from a file. `before` is the number of lines in the file before
+        the first block. `main` is False for the file of a sub-agent.
         """
         lines = jsonl_transcripts.JsonLines(TranscriptLine, self._path)
         for number, line in lines.read(blocks):
@@ -206,7 +212,7 @@ class _ClaudeTranscript:
         messages: list[SessionMessage] = []
         text, calls, results = split_content(content)
         reply = line.message or ApiMessage()
-        # Copies that cortext wrote name no model either, but they are not synthetic.
+        # Sessions that cortext wrote also use this model, but their replies are not synthetic.
         synthetic = reply.model == SYNTHETIC and not (reply.id or "").startswith(OURS)
         role, text = said(text, "assistant" if line.type == "assistant" else "user")
         if synthetic or line.parent_uuid in self._caveats:
@@ -233,11 +239,11 @@ class _ClaudeTranscript:
         )
 
     def messages_after(self, count: int, *, whole: bool) -> list[SessionMessage] | None:
-        """Return the messages after the first `count` nodes (lines), or None.
+        """Return the messages in the lines after the first `count` lines, or None.
 
-        None means that the whole file must be read: the tool call of a tool result is missing, or
-        the user went back to an earlier message. `whole` is False if only the end of the file was
-        read.
+        `whole` is False if only the end of the file was read. None means that the caller must read
+        the whole file: the lines that were read do not contain the tool call of a tool result, or
+        the user went back to an earlier message.
         """
         now = _live_positions(self.nodes)
         changed = _live_positions(self.nodes[:count]) ^ {place for place in now if place < count}
@@ -405,7 +411,10 @@ class ClaudeBridge:
         return DecodedTranscript(transcript.session(source.id, when), broken + damages, side)
 
     def has_bytes(self, source: TranscriptSource, is_in: Callable[[Iterable[bytes]], bool]) -> bool:
-        """Return whether `is_in` is true for a file of the session or of one of its sub-agents."""
+        """Call `is_in` with the bytes of the session's file and of each sub-agent's file.
+
+        Return True as soon as `is_in` returns True, otherwise False.
+        """
         paths = chain((source.path,), subagent_files(source))
         return any(is_in(jsonl_transcripts.read_blocks(path)) for path in paths)
 

@@ -18,8 +18,8 @@ def hooks_file(tool: Tool) -> SettingsFile:
 def server_file(tool: Tool) -> SettingsFile:
     """Return the settings file for MCP servers.
 
-    The file `.claude.json` is in the user's home folder, or in the folder that the environment
-    variable `CLAUDE_CONFIG_DIR` names.
+    The file is `.claude.json` in the user's home folder. If the environment variable
+    `CLAUDE_CONFIG_DIR` is set, the file is in that folder instead.
     """
     folder = os.environ.get(tool.folder_variable) or os.path.expanduser("~")
     entry = McpEntry("mcpServers", {"type": "stdio", **CALL})

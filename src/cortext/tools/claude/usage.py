@@ -1,7 +1,8 @@
 """Read the tokens of answers from the transcripts of Claude Code.
 
-Claude Code writes one line for each part of an answer, and repeats the usage of the answer in each
-line. Later lines may have larger numbers, because the answer was still being streamed.
+Claude Code writes one line for each part of an answer. Each line repeats the tokens of the whole
+answer. Later lines may have larger numbers, because the first lines were written before the answer
+was complete.
 """
 
 from __future__ import annotations
@@ -60,7 +61,11 @@ class _UsageLine(Struct, gc=False, rename="camel"):
 
 
 def read_usage(source: TranscriptSource, known: Mapping[str, str]) -> Iterator[UsageFile]:
-    """Yield the tokens of the answers in a transcript and in the files of its sub-agents."""
+    """Yield the tokens of the answers in a transcript and in the files of its sub-agents.
+
+    `known` holds the states of the files when they were last read, by path. Answers that were read
+    then may be left out.
+    """
     return read_usage_files([source.path, *subagent_files(source)], known, _read)
 
 
@@ -78,5 +83,5 @@ def _record(line: _UsageLine) -> UsageRecord | None:
         return None  # for example in a copy that cortext wrote
     key = f"{reply.id}:{line.request_id or ''}" if reply.id else line.uuid
     if not key:
-        return None  # without an id, copies of the answer could not be recognized
+        return None  # without an id, a repeated line of the answer would count twice
     return UsageRecord(key, micros_of(line.timestamp), reply.model or "", tokens, line.cost or None)

@@ -27,7 +27,7 @@ _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 class ClaudeWriter:
     """The writer of transcripts in `projects/<folder>/`.
 
-    `home` replaces the user's folder of Claude Code.
+    `home` is the folder to write to, or None for the user's folder of Claude Code.
     """
 
     tool: ClassVar[str] = "claude"
@@ -77,8 +77,8 @@ def _assistant(turn: Turn) -> dict[str, Any]:
         "id": f"{OURS}{new_id().replace('-', '')}",
         "type": "message",
         "role": "assistant",
-        # A model is required. With any other name, Claude Code would use that model, or show an
-        # error that it cannot be restored.
+        # The field is required. With another value, Claude Code would use that model, or show an
+        # error that the model cannot be restored.
         "model": SYNTHETIC,
         "content": [{"type": "text", "text": turn.text}],
         "stop_reason": "end_turn",
@@ -93,9 +93,9 @@ def _assistant(turn: Turn) -> dict[str, Any]:
 
 
 def folder_name(path: str) -> str:
-    """Return the name of the folder below `projects/` that Claude Code uses for a working folder.
+    """Return the name of the folder below `projects/` that Claude Code uses for sessions in `path`.
 
-    `path` is the working folder.
+    `path` is the path of a working folder.
     """
     name = re.sub(r"[^A-Za-z0-9]", "-", _units(path))
     if len(name) <= _LONGEST:

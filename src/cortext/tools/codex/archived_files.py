@@ -33,9 +33,10 @@ class CodexArchive(ArchiveSource):
                     yield item if name == item.name else replace(item, name=name, kind="cold")
 
     def merge_companion(self, name: str, old: bytes, new: bytes) -> bytes:
-        """Return the index of titles, with the lines that Codex has removed from it.
+        """Return the content to archive for the companion file `name`, the index of titles.
 
-        The removed lines come first. The lines of the new index follow.
+        `old` is the archived index and `new` is the current index of Codex. The result has the
+        lines that Codex removed from the index, followed by the current index.
         """
         if name not in self.tool.companions:
             return new

@@ -69,8 +69,8 @@ class _CodexTranscript:
         self._names: dict[str, str] = {}
         self._seen: set[tuple[str, str]] = set()
         self._boundaries: list[int] = []
-        # The same messages from three sources, the most reliable first: items of the history,
-        # events, and events about completed items.
+        # The same messages from three sources, the most reliable source first: items of the
+        # history, then events, then events about completed items.
         self._channels: list[list[tuple[int, SessionMessage]]] = [[], [], []]
         self._items = self._channels[0]
 
@@ -104,11 +104,10 @@ class _CodexTranscript:
             self._add_item(body, at, self._record_id(type, body, place, id))
 
     def _record_id(self, type: str, body: Payload, place: int, id: str) -> str:
-        """Return the id that a record has in its transcript, or a new id "SESSION/PLACE".
+        """Return the record's own id if it is unique, otherwise an id of the form "SESSION/PLACE".
 
-        A new id is used if the record has no id, or if an earlier record of the same `type` has the
-        same id. `id` is the id of the session (SESSION), and `place` is the position of the record
-        (PLACE).
+        An id is unique if no earlier record of the same `type` has the same id. SESSION is the
+        session's id (`id`), and PLACE is the position of the record (`place`).
         """
         own = body.item.id if body.item else body.id
         if not own or (type, own) in self._seen:
@@ -193,7 +192,8 @@ class _CodexTranscript:
     def _select_messages(self) -> list[tuple[int, SessionMessage]]:
         """Return the messages of the session, each with its position.
 
-        For each role, use the most reliable source that has messages of that role.
+        A transcript holds the same messages up to three times. For each role ("user" and
+        "assistant"), this method takes the messages from the most reliable source that has any.
         """
         items, *others = self._channels
         selected = items
@@ -209,10 +209,11 @@ class _CodexTranscript:
     def messages_after(self, count: int) -> list[SessionMessage] | None:
         """Return the messages after the first `count` records, or None.
 
-        None means that the caller must read the whole file, for one of two reasons. The tool call
-        of a tool result is missing. Or the new messages of a role are only events (texts for the
-        screen), and earlier records may have items of that role (texts for the model), which are
-        more reliable.
+        None means that the caller must read the whole file. There are two possible reasons:
+
+        - The records do not contain the tool call of a tool result.
+        - For one role, the records hold only events (texts for the screen). Earlier records may
+          hold items (texts for the model) of that role, which are more reliable.
         """
         item_roles = {message.role for _, message in self._channels[0] if message.content}
         event_roles = {
@@ -396,8 +397,9 @@ class CodexBridge:
     ) -> None:
         """Add the records of the rollout (transcript file) `source` to `transcript`.
 
-        If `end` is given, stop before this position. If the rollout continues another rollout, the
-        records of the other rollout are added first. `seen` holds the paths that were read already.
+        If the rollout continues another rollout, add the earlier records of the other rollout too.
+        `end` is the position of the first record to leave out, or None to add all records. `seen`
+        holds the paths of the rollouts that were read already. Damage is added to `damages`.
         """
         seen.add(source.path)
         lines, id = jsonl_transcripts.JsonLines(RolloutLine, source.path), source.id

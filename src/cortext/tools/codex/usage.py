@@ -1,8 +1,9 @@
 """Read the tokens of answers from the transcripts (rollouts) of Codex.
 
-Codex records running totals after each answer, and sometimes repeats them. So the tokens of an
-answer are the difference to the total before. A fork repeats the records of the session that it was
-forked from; they count once, for the original session.
+After each answer, Codex records the total tokens of the session so far, and sometimes repeats this
+record. The tokens of an answer are the new total minus the previous total. A fork repeats the
+records of the session that it was forked from. Repeated records count once, for the original
+session.
 """
 
 from __future__ import annotations
@@ -26,13 +27,16 @@ class _Totals(Struct, gc=False, frozen=True):
     reasoning_output_tokens: TokenNumber = 0
 
     def since(self, before: _Totals) -> _Totals | None:
-        """Return what was added to the totals `before`; None if the totals began again."""
+        """Return these totals minus the earlier totals `before`.
+
+        The result is None if a number became smaller, because then Codex began to count again.
+        """
         added = [now - then for now, then in zip(_fields(self), _fields(before), strict=True)]
         return None if min(added) < 0 else _Totals(*added)
 
     @property
     def tokens(self) -> TokenUsage:
-        """The tokens by kind. Codex counts cached input as input, and reasoning as output."""
+        """The tokens by kind, without the cached tokens that Codex includes in its input tokens."""
         return TokenUsage(
             input=max(self.input_tokens - self.cached_input_tokens, 0),
             output=self.output_tokens,
@@ -61,10 +65,11 @@ class _TotalsLine(Struct, gc=False):
 
 
 class _Carried(Struct):
-    """What the next lines need from the lines before them.
+    """The values from earlier lines that are needed to read the next lines.
 
-    `origin` is the session in which the answers were written first: the session itself, or the
-    session that it was forked from.
+    `totals` are the last totals, and `model` is the last model. `origin` is the id of the session
+    in which the answers were first written: the session itself, or the session that it was forked
+    from.
     """
 
     totals: _Totals | None = None
@@ -73,7 +78,11 @@ class _Carried(Struct):
 
 
 def read_usage(source: TranscriptSource, known: Mapping[str, str]) -> Iterator[UsageFile]:
-    """Yield the tokens of the answers in a rollout. Each sub-agent has a rollout of its own."""
+    """Yield the tokens of the answers in a rollout (transcript), without its sub-agents.
+
+    Each sub-agent has its own rollout. `known` holds the states of the files when they were last
+    read, by path. Answers that were read then may be left out.
+    """
     return read_usage_files([source.path], known, _read, open_blocks=rollout_blocks)
 
 
@@ -99,7 +108,7 @@ def _count(line: _TotalsLine, info: _Info | None, state: _Carried) -> UsageRecor
     totals = info.total_token_usage
     added = totals.since(state.totals) if state.totals else None
     if added is None:
-        # The totals of the first answer may include another session, so prefer its own tokens.
+        # The totals may include another session, so prefer the tokens of the last answer.
         added = info.last_token_usage or totals
     state.totals = totals
     if not added.tokens.total:

@@ -33,7 +33,7 @@ _FIRST = 65_536  # the maximum bytes of the first line of a rollout that cortext
 class CodexWriter:
     """The writer of transcripts (rollouts) in `sessions/Y/M/D/`.
 
-    `home` replaces the user's folder of Codex.
+    `home` is the folder to write to, or None for the user's folder of Codex.
     """
 
     tool: ClassVar[str] = "codex"

@@ -12,7 +12,7 @@ from cortext.tools.archive_items import ArchiveItem, ArchiveSource, walk_files
 
 
 class GeminiArchive(ArchiveSource):
-    """The files of Gemini CLI to archive: chats, and the files that name each project's folder."""
+    """The files of Gemini CLI to archive: chats, and files with the paths of projects."""
 
     def files(self) -> Iterator[ArchiveItem]:
         for name in self.tool.companions:
@@ -28,7 +28,11 @@ class GeminiArchive(ArchiveSource):
                     yield self.item(entry.path)
 
     def merge_companion(self, name: str, old: bytes, new: bytes) -> bytes:
-        """Return the list of projects, plus old projects that Gemini CLI has removed from it."""
+        """Return the content to archive for the companion file `name`, the list of projects.
+
+        `old` is the archived list and `new` is the current list of Gemini CLI. The result also has
+        the projects that Gemini CLI removed from its list, unless a list is damaged.
+        """
         if name not in self.tool.companions or not old:
             return new
         try:

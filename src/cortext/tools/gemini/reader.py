@@ -1,8 +1,8 @@
 """The reader of Gemini CLI's transcripts, `tmp/<project>/chats/session-*.jsonl`.
 
 A transcript is a log of events, with one JSON object on each line. Older transcripts are single
-JSON documents. `<project>` in the path shows the working folder of the conversation. The content of
-a transcript usually does not contain that folder.
+JSON documents. The name `<project>` in the path leads to the working folder of the conversation,
+because the content of a transcript usually does not contain that folder.
 """
 
 from __future__ import annotations
@@ -70,7 +70,10 @@ def _read_document(data: bytes, log: TranscriptState) -> None:
 
 
 def _salvage(data: bytes, log: TranscriptState) -> None:
-    """Add the times, the title and the complete messages of a damaged document to `log`."""
+    """Add what is readable in a damaged JSON document to `log`: fields and complete messages.
+
+    `data` holds the bytes of the document, or only its first bytes.
+    """
     import json as standard
 
     text = data.decode("utf-8", "replace")
@@ -163,7 +166,7 @@ class GeminiBridge:
     def sources(self) -> Iterator[TranscriptSource]:
         """Yield the transcript of every conversation. Transcripts of sub-agents are left out.
 
-        File names contain only eight characters of an id, so the beginning of each file is read.
+        The beginning of each file is read, because the name has only eight characters of the id.
         """
         folders = self._folders()
         for project in jsonl_transcripts.listed(os.path.join(self.home, "tmp")):
@@ -171,7 +174,8 @@ class GeminiBridge:
             names = {jsonl_transcripts.plain(entry.name) for entry in chats}
             cwd = _project_root(project.path) or folders.get(project.name, "") if chats else ""
             for entry in chats:
-                # If a conversation was continued, a log in the same folder repeats its document.
+                # When an old document (`.json`) is continued, a log (`.jsonl`) of the same name
+                # repeats its messages. Then skip the document.
                 name = jsonl_transcripts.plain(entry.name)
                 kind = name.rpartition(".")[2]
                 if kind == "jsonl" or (kind == "json" and f"{name}l" not in names):
@@ -182,7 +186,7 @@ class GeminiBridge:
     def is_transcript_of(self, id: str, path: str) -> bool:
         """Return whether a file is the transcript of the session `id`.
 
-        The beginning of the file is read, because its name has only the first part of the id.
+        The beginning of the file is read, because the file's name has only a part of the id.
         """
         if jsonl_transcripts.plain(os.path.basename(path)).rpartition(".")[0] == id:
             return True  # an old transcript without another id
@@ -192,8 +196,8 @@ class GeminiBridge:
     def glance(self, source: TranscriptSource) -> Glance:
         """Return the title, folder, times and model of a session, from both ends of its file.
 
-        The title is the summary if an end of the file has a summary, otherwise the
-        first request with a topic.
+        The title is the summary of the session. If neither end of the file has a summary, the title
+        is made from the first request with a topic.
         """
         log = TranscriptState()
         fd = open_file(source.path)
@@ -258,8 +262,8 @@ class GeminiBridge:
     def _folders(self) -> dict[str, str]:
         """Return the working folder of each project in `projects.json`, by the project's name.
 
-        The name of a project is also the name of its folder below `tmp`. It is a short name. Older
-        releases of Gemini CLI used a hash instead. The result contains both names of each project.
+        The name of a project is also the name of its folder below `tmp`. The name is short. In
+        older releases of Gemini CLI, it was a hash. The result has both names of each project.
         """
         path = os.path.join(self.home, "projects.json")
         try:
@@ -296,8 +300,8 @@ def subagent_sources(source: TranscriptSource) -> Iterable[TranscriptSource]:
 def _id_at(path: str) -> str:
     """Return the session id in a transcript, or the file's name if the file contains no id.
 
-    The result is "" for a file to skip: a sub-agent's file, a session without messages, or an
-    unreadable file.
+    The result is "" if the caller must skip the file: a sub-agent's file, a session without
+    messages, or an unreadable file.
     """
     try:
         head = jsonl_transcripts.read_head(path, jsonl_transcripts.ENDS[1])
@@ -306,7 +310,7 @@ def _id_at(path: str) -> str:
         return ""
     path = jsonl_transcripts.plain(path)
     if path.endswith(".jsonl"):
-        # Each start of Gemini CLI creates a file with only a head, even to resume another file.
+        # Skip a file without messages. Each start of Gemini CLI creates such a file, even a resume.
         if len(head) < jsonl_transcripts.ENDS[1] and not _MESSAGE.search(head):
             return ""
         head = head.partition(b"\n")[0]

@@ -107,7 +107,7 @@ class TranscriptState:
         self._longest = longest
         self.damages: list[Damage] = []
         self.earlier: list[GeminiRecord] = []  # records that compactions removed from the history
-        self.cuts: list[int] = []  # the number of `earlier` records at each compaction
+        self.cuts: list[int] = []  # the number of records in `earlier` after each compaction
         self.started: str = ""
         self.stamp: str = ""
         self.updated: str = ""
@@ -190,8 +190,9 @@ class TranscriptState:
     def _replace(self, listed: list[GeminiRecord]) -> None:
         """Replace all messages by the messages in `listed`, a list that Gemini CLI wrote.
 
-        If the list contains a summary instead of the older messages, the older messages are kept
-        and the summary is ignored.
+        The list may contain a summary instead of the older messages. Then the older messages are
+        kept, and the summary is ignored. A list without a message of the user or the model is
+        ignored.
         """
         for number, record in enumerate(listed):
             record.id = record.id or f"listed-{number}"
@@ -211,7 +212,7 @@ class TranscriptState:
         tail = tail[len(generated) - 1 :]  # skip the reply to the summary, which Gemini CLI wrote
         self._generated_ids.update(record.id or "" for record in generated)
         old = [record for record in self._live.values() if record.id not in self._generated_ids]
-        same = 0  # messages that stay may have got new ids; keep the old ids
+        same = 0  # the messages that stay may have new ids, but their old ids are kept
         while same < min(len(old), len(tail)) and _is_same_message(old[-1 - same], tail[-1 - same]):
             same += 1
         cut, kept = len(old) - same, set(map(_key, tail))
@@ -316,7 +317,7 @@ class GeminiMessages:
     def _answer(self, record: str, call: _Call) -> None:
         key = call.id or call.name or ""
         if call.result is None or key in self._answered:
-            return  # newer releases record a result again, as its own turn
+            return  # newer releases also record a result as a separate turn
         if call.id:
             self._answered.add(key)
         text, failed = _result(call)
@@ -371,7 +372,7 @@ def _call_to_dict(call: _Call) -> dict[str, Any]:
 def _result(call: _Call) -> tuple[str, bool]:
     """Return the result of a tool call as text, and whether the call failed."""
     responses = _functions(call.result)
-    if len(responses) > 1:  # each of several parallel calls may hold the results of all
+    if len(responses) > 1:  # each parallel call may hold the results of all parallel calls
         responses = [one for one in responses if one.id == call.id] or responses
     failed, texts = call.status in ("error", "cancelled"), list[str]()
     for one in responses:

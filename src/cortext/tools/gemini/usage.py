@@ -23,7 +23,11 @@ class _ReportedTokens(Struct, gc=False):
 
     @property
     def usage(self) -> TokenUsage:
-        """The tokens by kind. Gemini counts cached tokens as input, and thoughts apart."""
+        """The tokens by kind.
+
+        Gemini CLI counts cached tokens as input, and does not count thoughts as output. The result
+        counts cached tokens separately, and counts thoughts as output.
+        """
         cached, thoughts = self.cached or 0, self.thoughts or 0
         return TokenUsage(
             input=max((self.input or 0) - cached, 0) + (self.tool or 0),
@@ -44,7 +48,11 @@ class _Record(Struct, gc=False, rename={"set": "$set"}):
 
 
 def read_usage(source: TranscriptSource, known: Mapping[str, str]) -> Iterator[UsageFile]:
-    """Yield the tokens of the answers in a transcript and in the files of its sub-agents."""
+    """Yield the tokens of the answers in a transcript and in the files of its sub-agents.
+
+    `known` holds the states of the files when they were last read, by path. Answers that were read
+    then may be left out.
+    """
     paths = [source.path, *(child.path for child in subagent_sources(source))]
     for path in paths:
         is_document = plain(path).endswith(".json")
@@ -57,7 +65,11 @@ def _read_lines(blocks: Iterable[bytes], carried: bytes) -> tuple[list[UsageReco
 
 
 def _read_document(blocks: Iterable[bytes], carried: bytes) -> tuple[list[UsageRecord], bytes]:
-    """Read a transcript of an older release: one JSON document instead of lines."""
+    """Return the usage in a transcript of an older release, and `carried` as it is.
+
+    Such a transcript is one JSON document instead of lines. If the document is damaged, there is no
+    usage.
+    """
     try:
         document = record_dicts.as_dict(json_codec.decode(b"".join(blocks)))
         return _usage_of_all([fit(document, _Record, [])]), carried

@@ -32,7 +32,7 @@ _CONTINUED = "(continued)"
 class GeminiWriter:
     """The writer of transcripts in `tmp/<project>/chats/`.
 
-    `home` replaces the user's folder of Gemini CLI.
+    `home` is the folder to write to, or None for the user's folder of Gemini CLI.
     """
 
     tool: ClassVar[str] = "gemini"

@@ -74,10 +74,10 @@ _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 class _LinePosition(msgspec.Struct, frozen=True):
-    """The position of a line in the log. The line holds the latest version of a row.
+    """The position of the line that holds the latest version of a row.
 
-    `start` and `end` count bytes. `digest` is a digest of the line. `session`, `message` and
-    `created` are fields of the row that are used to group and sort rows.
+    `start` and `end` are positions in bytes. `digest` is a digest of the line. The values of
+    `session`, `message` and `created` come from the row, and are used to group and sort rows.
     """
 
     start: int
@@ -92,8 +92,8 @@ class ArchivedSession:
     """A reader of one archived session, from the open log file `fd`.
 
     If `ends` is true, only the beginning and the end of a large log are read. They contain the
-    session's own row and its first and last messages. `rows` has the position of each row in the
-    log, and `damages` lists the damage in the log file.
+    session's own row and its first and last messages. `rows` maps each row to the position of its
+    latest line. `damages` holds the damage in the log file.
     """
 
     def __init__(self, path: str, fd: int, *, ends: bool = False) -> None:
@@ -231,9 +231,10 @@ def new_lines(
     """Yield the lines to append to the log of the session `id`, so that the log matches the store.
 
     `known` holds the digest of each row in the log. Read errors are added to `failures`. If a row
-    is no longer in the store, a line `{"gone":…}` is yielded, but only if there were no read
-    errors. The session's own row is the first line of a new log. After changes, it is also the last
-    line. So a reader finds this row at the beginning or the end of the log.
+    of the log is missing in the store, yield a line `{"gone":…}`, unless there were read errors.
+
+    The session's own row is the first line of a new log. If there are changes, it is also the last
+    line to append. So a reader finds this row at the beginning or the end of the log.
     """
     seen: set[Key] = set()
     head, changed = b"", False

@@ -34,7 +34,7 @@ class OpenCodeLauncher(Launcher):
         return LaunchPlan(self.tool.name, ("opencode",), cwd, _instruction_variables(instructions))
 
     def ask(self, id: str, *, cwd: str, policy: str, extra: Sequence[str]) -> LaunchPlan:
-        # Use a new name: the user's own permissions for a known agent would win.
+        # Use a new name, because the user's permissions for a known agent would have priority.
         agent = f"ask-{os.urandom(8).hex()}"
         words = ("opencode", "run", "--session", id, "--agent", agent, *extra)
         return LaunchPlan(self.tool.name, words, cwd, {**_agent_variables(agent), **PURE})

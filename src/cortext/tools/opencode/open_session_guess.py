@@ -1,4 +1,4 @@
-"""The sessions that OpenCode has open now, and a search for a text in a session."""
+"""Guess which sessions OpenCode has open now, and search a session for a text."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _PATIENCE = 0.5
 def latest_sessions(database: str, folder: str, pids: Sequence[int]) -> list[str]:
     """Return the ids of the sessions that OpenCode processes probably have open in a folder.
 
-    These are the sessions of `folder` that changed last, at most one for each process in `pids`.
-    They must have changed after the oldest of these processes started. `database` is the path of
-    OpenCode's database.
+    `database` is the path of OpenCode's database. `pids` are the ids of the processes. The result
+    has the sessions of `folder` that changed last, at most one for each process. Sessions that last
+    changed before the first of the processes started are left out.
     """
     processes = [process for pid in pids if (process := find_process(pid))]
     since = min((running_since(process) for process in processes), default=0.0)
@@ -45,7 +45,10 @@ def _is_folder(path: str, folder: str) -> bool:
 
 
 def has_text(source: TranscriptSource, text: bytes) -> bool:
-    """Return whether the stored JSON of a session's messages contains `text`."""
+    """Return whether the stored JSON of a part of a session's messages contains `text`.
+
+    The result is False for a session in the archive.
+    """
 
     def search(store: Store) -> bool:
         messages = list(store.messages(source.id))[::-1]

@@ -94,8 +94,8 @@ class OpenCodeBridge:
     def sources(self) -> Iterator[TranscriptSource]:
         """Yield every session of the user, without the sessions of sub-agents.
 
-        If a session is both in a database and in a file, only the database counts. The size of a
-        session in a database is unknown, so its `size` is 0.
+        If a session is both in a database and in a file, the file is skipped. The size of a session
+        in a database is unknown, so the `size` of its source is 0.
         """
         seen: set[str] = set()
         for path in self.databases():
@@ -123,7 +123,8 @@ class OpenCodeBridge:
     def databases(self) -> list[str]:
         """Return the paths of OpenCode's databases.
 
-        Each release channel has its own database. `$OPENCODE_DB` names one more.
+        Each release channel of OpenCode has its own database. The environment variable
+        `OPENCODE_DB` can hold the path of one more database.
         """
         names = [entry.name for entry in jsonl_transcripts.listed(self.home)]
         found = [name for name in names if name.startswith("opencode") and name.endswith(".db")]
@@ -135,7 +136,7 @@ class OpenCodeBridge:
     def glance(self, source: TranscriptSource) -> Glance:
         """Return the title, folder, times and model of a session, without reading all messages.
 
-        If the title is only the time when the session began, a request makes the title.
+        If the user and the model gave no title, the title is made from a request of the user.
         """
         return read_store(source, lambda store: _glance(store, source.id), ends=True)
 
@@ -154,7 +155,7 @@ class OpenCodeBridge:
         return read_store(source, work)
 
     def has_bytes(self, source: TranscriptSource, is_in: Callable[[Iterable[bytes]], bool]) -> bool:
-        """Return whether `is_in` is true for the rows of the session and of its sub-agents."""
+        """Return the result of `is_in` for the rows of the session and of its sub-agents."""
         return read_store(source, lambda store: is_in(_stored_bytes(store, source.id, DEEPEST)))
 
     def latest(self, source: TranscriptSource) -> FilePosition | None:
@@ -226,16 +227,18 @@ class OpenCodeBridge:
 def _position(database: OpenCodeDatabase, id: str) -> FilePosition:
     """Return the position after a session's last change.
 
-    In this position, `size` is the time of the change, and `lines` is the number of messages.
+    In this position, `size` is the time of the change, and `lines` is the number of messages that
+    were created until then.
     """
     time = database.latest(id)
     return FilePosition(0, time, database.count(id, time), "")
 
 
 def read_store(source: TranscriptSource, work: Callable[[Store], T], *, ends: bool = False) -> T:
-    """Call `work` with the store that has a session, and return its result.
+    """Open the store that contains a session, call `work` with the store, and return the result.
 
-    With `ends`, a log in the archive is read only at its beginning and its end.
+    If the store is a log in the archive and `ends` is true, only the beginning and the end of the
+    log are read.
     """
     if source.path.endswith(".json"):
         return work(Tree(source.path))
@@ -303,8 +306,8 @@ def _stored_bytes(store: Store, id: str, depth: int) -> Iterator[bytes]:
 def _before_revert(rows: Iterable[_Stored], revert: _Revert) -> Iterator[_Stored]:
     """Yield the messages in `rows` before the message that the user went back to.
 
-    `revert` names this message. If `revert` also names a part of the message, the message itself is
-    yielded too.
+    `revert` holds the id of this message. If `revert` also holds the id of a part of the message,
+    the message itself is yielded too.
     """
     for row in rows:
         if row[0].id != revert.messageID:

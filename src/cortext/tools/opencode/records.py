@@ -139,7 +139,7 @@ class MessageInfo(Struct, gc=False):
 
     @property
     def used(self) -> str:
-        """The model that wrote the answer, or the model that the user chose for it, or ""."""
+        """The model that wrote the answer, or else the model that the user chose, or else ""."""
         old = self.metadata.assistant if self.metadata else None
         asked = self.model.modelID if self.model else None
         return self.modelID or asked or (old.modelID if old else None) or ""
@@ -157,13 +157,16 @@ class MessageInfo(Struct, gc=False):
 
     @property
     def recorded_cost(self) -> float:
-        """The cost in US dollars that OpenCode computed; 0 if it knew no price."""
+        """The cost in US dollars that OpenCode recorded, or 0 if it recorded no cost."""
         old = self.metadata.assistant if self.metadata else None
         return max(float(self.cost or (old.cost if old else None) or 0.0), 0.0)
 
     @property
     def token_usage(self) -> TokenUsage:
-        """The tokens by kind. OpenCode counts reasoning apart from output."""
+        """The tokens by kind.
+
+        OpenCode does not count reasoning as output. The result counts reasoning as output.
+        """
         old = self.metadata.assistant if self.metadata else None
         tokens = self.tokens or (old.tokens if old else None) or _Tokens()
         cache = tokens.cache or _Cache()
@@ -178,7 +181,7 @@ class MessageInfo(Struct, gc=False):
 
 
 def _count(amount: _Amount) -> int:
-    """Return a number of tokens; 0 for a missing or negative amount."""
+    """Return a number of tokens, or 0 for a missing or negative amount."""
     return min(max(int(amount or 0), 0), _MOST_TOKENS)
 
 

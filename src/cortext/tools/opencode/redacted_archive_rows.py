@@ -1,4 +1,4 @@
-"""The rows of an OpenCode session with secrets redacted, as the archive stores them."""
+"""A store that returns the rows of OpenCode sessions with secrets redacted, for the archive."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _AS_IS = "surrogatepass"
 
 
 class RedactedOrigin:
-    """A store that reads OpenCode sessions from another store, `origin`, and redacts each row.
+    """A store that reads OpenCode sessions from the store `origin`, and redacts their content.
 
-    `change` is the function that redacts the bytes of a row.
+    `change` is the function that redacts bytes. The method `head` does not redact.
     """
 
     def __init__(self, origin: Origin, change: Change) -> None:

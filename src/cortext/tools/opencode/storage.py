@@ -60,7 +60,7 @@ _SINCE = f"""
 SELECT CAST(id AS TEXT), CAST(directory AS BLOB) FROM session
 WHERE parent_id IS NULL AND id IS NOT NULL AND time_updated >= ? AND {_SANE}
 ORDER BY time_updated DESC LIMIT 200"""  # noqa: S608  our names
-# The first two counts use indexes. The rows are read only if the counts differ.
+# The first two counts use indexes. The third count reads rows, but only if the first two differ.
 _LOST = """
 SELECT CASE (SELECT count(*) FROM part WHERE session_id = :id)
 WHEN (SELECT count(*) FROM message m JOIN part p ON p.message_id = m.id WHERE m.session_id = :id)
@@ -103,9 +103,10 @@ class Store(Protocol):
         ...
 
     def messages(self, id: str, *, last: bool = False) -> Iterator[Raw]:
-        """Yield the messages of a session in time order. If `last` is true, yield only the last.
+        """Yield the messages of a session in time order.
 
-        Raises SessionCorruptedError if the store is damaged. The method `parts` raises it too.
+        If `last` is true, yield only the last message. Raises SessionCorruptedError if the store is
+        damaged. The method `parts` also raises this error.
         """
         ...
 
@@ -132,14 +133,14 @@ class Origin(Store, Protocol):
     def timed_messages(self, id: str) -> Iterator[tuple[Raw, int | float | None]]:
         """Yield the messages of a session in time order, each with its time of creation.
 
-        The time is None for messages from JSON files, because these files are sorted by name
-        instead. It is also None if the database has no valid time.
+        The time is None for a message from a JSON file, because the file's name gives the order. It
+        is also None for a message without a valid time in the database.
         """
         ...
 
 
 class OpenCodeDatabase:
-    """An open database of OpenCode. Nothing is written to the database or its folder."""
+    """An open database of OpenCode. Cortext writes nothing to the database or its folder."""
 
     def __init__(self, path: str, connection: sqlite3.Connection) -> None:
         self.path = path
@@ -192,8 +193,8 @@ class OpenCodeDatabase:
     def families(self) -> list[FoundSession]:
         """Return the sessions of the user, without the sessions of sub-agents.
 
-        The fingerprint of a session also changes when the session of one of its sub-agents changes.
-        The fingerprints of `roots` do not.
+        The fingerprint of a session also changes when a session of its sub-agents changes. The
+        fingerprints in the result of `roots` do not change in this case.
         """
         query = "SELECT CAST(id AS TEXT), CAST(parent_id AS TEXT), time_updated FROM session"
         rows = self._execute(query).fetchall()
@@ -260,9 +261,9 @@ class OpenCodeDatabase:
         return int(self._execute(_LOST, {"id": id}).fetchone()[0])
 
     def latest(self, id: str) -> int:
-        """Return when a message or a part of a session was last changed.
+        """Return when a message of a session, or a part of a message, was last changed.
 
-        The time is in milliseconds since 1970, or 0 if there are no messages.
+        The time is in milliseconds since 1970. The result is 0 if there are no messages.
         """
         return int(self._execute(_LATEST, {"id": id}).fetchone()[0])
 
@@ -275,9 +276,9 @@ class OpenCodeDatabase:
         return int(self._execute(query, (id, until)).fetchone()[0])
 
     def created_before(self, id: str, count: int) -> int:
-        """Return when the last message before the last `count` messages was created.
+        """Return when the message before the last `count` messages of a session was created.
 
-        The time is in milliseconds since 1970. It is 0 if there is no such message.
+        The time is in milliseconds since 1970. The result is 0 if there is no message before them.
         """
         query = """SELECT time_created FROM message WHERE session_id = ?
             ORDER BY time_created DESC LIMIT 1 OFFSET ?"""
@@ -333,7 +334,7 @@ def read_database(
 
 
 def explain_refusal(error: OSError | SessionCorruptedError) -> str:
-    """Return the text of an error about a store that cannot be read, without the store's path."""
+    """Return the reason in `error`, without the path of the store that could not be read."""
     return error.reason if isinstance(error, SessionCorruptedError) else reason_of(error)
 
 

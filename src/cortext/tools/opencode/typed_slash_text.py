@@ -1,6 +1,6 @@
 """The text that a user typed after a slash command of OpenCode.
 
-OpenCode's command files cannot safely pass that text to a program, as `slash_commands.py` explains.
+OpenCode's command files cannot safely pass that text to a program (see `OpenCodeCommands`).
 If a script runs the command, the text is in the arguments of OpenCode's process. If a user types
 the command, the text is in the prompt history, which OpenCode writes before it runs the command.
 """

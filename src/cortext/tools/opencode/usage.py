@@ -15,7 +15,11 @@ from cortext.tools.usage_lines import micros_of
 
 
 def read_usage(source: TranscriptSource, known: Mapping[str, str]) -> Iterator[UsageFile]:
-    """Yield the tokens of the answers in a session and in the sessions of its sub-agents."""
+    """Yield the tokens of the answers in a session and in the sessions of its sub-agents.
+
+    `known` holds the states of the files when they were last read, by path. Answers that were read
+    then may be left out.
+    """
     if source.print and known.get(source.path) == source.print:
         yield UsageFile(source.path, source.print, [], keep=True)
         return

@@ -185,7 +185,10 @@ def _messages(
 
 
 def _latest_model(database: OpenCodeDatabase) -> ModelChoice | None:
-    """Return the model of the newest session whose last message names a model, or None."""
+    """Return the model in the last message of the newest session whose last message has a model.
+
+    The result is None if there is no such session.
+    """
     for session in database.roots():  # newer sessions have lower ids
         for message in database.messages(session.id, last=True):
             try:
