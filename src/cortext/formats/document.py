@@ -35,10 +35,10 @@ class EncodedRecords(msgspec.Struct, frozen=True):
     data: bytes | memoryview = b""
 
     def extended(self, items: Sequence[SessionMessage | ToolInvocation]) -> EncodedRecords:
-        """Return a new object that holds `items` and their encoded bytes.
+        """Return a new object with `items` and their encoded bytes.
 
-        Usually `items` has the items of this object, followed by new items. Then only the new items
-        are encoded. If `items` starts with other items, all items are encoded again.
+        If `items` begins with the items of this object, only the items after them are encoded.
+        Otherwise all items are encoded.
         """
         # Copy the list, because another thread may append to it.
         items = tuple(items)
@@ -108,7 +108,10 @@ def decode(data: bytes) -> DecodedDocument:
 
 
 def decode_version(data: bytes) -> dict[str, Any]:
-    """Return `{"version": …}` from the content of a document file, or {} if it is not JSON."""
+    """Return the format version of a document file, as `{"version": …}`.
+
+    The value is None if the file has no version. The result is {} if the file is not JSON.
+    """
     try:
         return {"version": _version.decode(data).version}
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -118,8 +121,8 @@ def decode_version(data: bytes) -> dict[str, Any]:
 def salvage(data: bytes, id: str) -> tuple[Session, list[Damage]]:
     """Return a session with everything that is readable in a damaged document file.
 
-    `data` is the content of the file, and `id` becomes the id of the session. The second result is
-    a list with one item for each unreadable message or tool call.
+    `data` is the content of the file, and `id` becomes the id of the session. The second result has
+    a `Damage` for each line that is a complete JSON object in braces but cannot be decoded.
     """
     damages: list[Damage] = []
     messages: list[SessionMessage] = []
@@ -157,10 +160,10 @@ _history = msgspec.json.Decoder(list[ToolInvocation])
 
 
 def _find_sections(data: bytes) -> tuple[int, int] | None:
-    """Return where the list of messages and the list of tool calls start in a document file.
+    """Return the positions at which the messages and the tool calls start in a document file.
 
-    Both results are offsets in bytes. The result is None if the file does not have the layout that
-    `encode` writes.
+    Both positions are offsets in bytes. The result is None if the file does not have the layout
+    that `encode` writes.
     """
     messages, history = data.find(_MESSAGES), data.rfind(_HISTORY)
     if messages > 0 and messages + len(_MESSAGES) - 1 <= history and data.endswith(_END):

@@ -50,10 +50,11 @@ FOLDER = Format(
 
 
 def encode_head(session: Session, stored: StoredRecords | None = None) -> bytes:
-    """Return the content of `session.json`, on indented lines.
+    """Return the content of `session.json` as indented JSON.
 
-    `stored` is None if the caller writes the whole session. If the caller writes only this file,
-    `stored` describes the messages and tool calls that are already on disk.
+    If `stored` is None, the caller also writes all messages to `messages.jsonl`. Otherwise the
+    caller writes only `session.json`, and `stored` describes the messages and tool calls that are
+    already on disk.
     """
     data = head_to_dict(session, FOLDER, stored)
     messages = session.messages if stored is None else stored.messages

@@ -1,7 +1,7 @@
 """The history of a conversation as text for an agent that continues the conversation.
 
-Each message starts with a line that contains a nonce (a random text), the role and the time. The
-lines of its text follow, each with `| ` before it. So no message can look like another message,
+Each message starts with a line that contains a nonce (a random text), the role and the time. After
+this line, each line of the message begins with `| `. So no message can look like another message,
 like the end of the history, or like an instruction of cortext. A line with the nonce and `omitted`
 describes messages that were left out. Control characters and hidden characters are escaped as
 `␛{HEX}`.
@@ -35,7 +35,7 @@ _OMITTED = "omitted"
 
 
 class Past(NamedTuple):
-    """One message of a history."""
+    """One message of a history: its role, its time and its text."""
 
     role: str
     timestamp: datetime
@@ -76,7 +76,7 @@ def render_history(
 ) -> str:
     """Return the history as text, between a first and a last line that contain the nonce.
 
-    `nonce` must be a new random text, which no author of a message can know. If messages were left
+    `nonce` must be a new random text that no author of a message can know. If messages were left
     out, `shown` is the number of messages in the history, and `total` is the number of all
     messages. The first line contains both numbers.
     """
@@ -146,7 +146,10 @@ def escape(line: str) -> str:
 
 
 def escape_lines(text: str) -> str:
-    """Escape hidden and control characters in every line of a text, as `escape` does."""
+    r"""Escape hidden and control characters in every line of a text, as `escape` does.
+
+    Line ends become `\n`.
+    """
     return "\n".join(map(escape, text.replace("\r\n", "\n").split("\n")))
 
 
@@ -155,24 +158,26 @@ def unescape(line: str) -> str:
 
 
 def is_inert(text: str) -> bool:
-    """Return whether a text is safe to show to an agent as a name, an id or a path.
+    """Return whether a text is safe to show to an agent as an id, a name or a path.
 
-    A safe text is one line without hidden characters, tabs and markers such as `[END`.
+    A safe text is one line without tabs, hidden characters and markers. A marker is a text such as
+    `[END`, which an agent could mistake for a line of cortext.
     """
     return "\t" not in text and not _MARKER.search(text) and all(map(_is_visible, text))
 
 
 def escape_field(text: str) -> str:
-    """Escape hidden characters, tabs and markers like `[END` in an id, a name or a path.
+    """Escape an id, a name or a path, so that it is safe to show to an agent.
 
-    `is_inert` is true for the result. `unescape` restores the text.
+    Hidden characters, tabs, and markers such as `[END` are escaped. `is_inert` is true for the
+    result. `unescape` restores the original text.
     """
     line = escape(text).replace("\t", _escape_sequence("\t"))
     return _MARKER.sub(_escape_sequence("["), line)
 
 
 def one_line(text: str) -> str:
-    """Return text on one line, with hidden characters and markers such as `[END` escaped."""
+    """Return a text on one line, with hidden characters and markers such as `[END` escaped."""
     return _MARKER.sub(_escape_sequence("["), escape(" ".join(text.split())))
 
 

@@ -1,7 +1,7 @@
-"""Sessions stored as a head and lines: the common part of the log, folder and service formats.
+"""The common part of the formats that store a session as a head and lines: log, folder and service.
 
 The head has all fields of a session except its messages. Each line is a message, with the tool
-calls that were recorded just before it. Tool calls after the last message are in the head.
+calls that were recorded just before the message. Tool calls after the last message are in the head.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ from cortext.model.session import Session
 class Format(msgspec.Struct, frozen=True):
     """The definition of a file format that stores a session as a head and lines.
 
-    `head` defines the keys of the head, which has all fields except the messages. `records` defines
-    the keys of the lines, which hold the messages. `count_key` is a key of the head. Its value is
-    the number of messages when the head was written. If `always_counts` is true, every head has
-    this key.
+    - `head`: the keys of the head, which has all fields except the messages
+    - `records`: the keys of the lines, which hold the messages
+    - `count_key`: the key of the head for the number of messages when the head was written
+    - `always_counts`: whether every head has this key; otherwise only a head whose last message is
+      later than `updated_at` has the key
     """
 
     head: HeadTable
@@ -40,11 +41,12 @@ def with_checksums(format: Format) -> Format:
 
 
 class StoredRecords(msgspec.Struct, frozen=True):
-    """The messages and tool calls that are already on disk when only a new head is written.
+    """The messages and tool calls on disk, for a caller that writes only a new head.
 
-    `in_lines` contains the ids of the tool calls that are stored in lines, together with messages.
-    `in_head` contains the tool calls that are stored in the old head, each with the number of
-    messages before it.
+    - `messages`: the messages on disk
+    - `in_lines`: the ids of the tool calls that are stored in lines, together with messages
+    - `in_head`: the tool calls that are stored in the old head, each with the number of messages
+      before the call
     """
 
     messages: Sequence[SessionMessage]
@@ -57,9 +59,12 @@ def head_to_dict(
 ) -> dict[str, Any]:
     """Return the head of a session (all fields except messages) as a dict.
 
-    The head also has tool calls that no line contains. If `stored` is None, the whole session is
-    written. Then the head has the tool calls after the last message. Otherwise only the head is
-    written. Then the head has all tool calls that the lines on disk do not contain.
+    The head also contains the tool calls that are not in a line together with a message:
+
+    - If `stored` is None, the caller also writes all lines. The head gets the tool calls after the
+      last message.
+    - Otherwise the lines on disk stay as they are. The head gets every tool call that is not in
+      these lines.
     """
     data = encode_head(session, format.head)
     placed = place_invocations(session)
@@ -81,7 +86,7 @@ def head_to_dict(
 
 
 def encode_records(session: Session, format: Format) -> list[bytes]:
-    """Return a line of JSON for each message, with the tool calls that came just before it."""
+    """Return a line of JSON for each message, with the tool calls just before the message."""
     calls_before: dict[int, list[ToolInvocation]] = {}
     for position, invocation in place_invocations(session):
         calls_before.setdefault(position, []).append(invocation)
@@ -92,7 +97,7 @@ def encode_records(session: Session, format: Format) -> list[bytes]:
 
 
 def place_invocations(session: Session) -> list[tuple[int, ToolInvocation]]:
-    """Return each tool call of a session with the number of messages before it.
+    """Return the tool calls of a session, each with the number of messages before the call.
 
     The tool calls stay in the order in which they were recorded.
     """
@@ -117,7 +122,7 @@ def join(head: dict[str, Any], lines: RecordBlock, format: Format) -> Session:
     counted = head.pop(format.count_key, 0)
     session = record_dicts.convert(decode_head(head, format.head), Session)
     session.messages = lines.messages
-    # Tool calls in the head are older than messages that were appended after that head.
+    # Tool calls in the head are older than messages that were appended to the file later.
     placed = sorted([*trailing, *lines.invocations], key=lambda pair: pair[0])
     session.tool_history = [invocation for _, invocation in placed]
     later = (
@@ -129,11 +134,10 @@ def join(head: dict[str, Any], lines: RecordBlock, format: Format) -> Session:
 
 
 def calls_in_head(head: dict[str, Any]) -> list[tuple[int, ToolInvocation]]:
-    """Return the tool calls that the head of a stored session contains.
+    """Return the tool calls in the head of a stored session.
 
-    The head has all fields of the session except its messages. It also has the tool calls that were
-    not stored together with a message, such as tool calls after the last message. Each result is a
-    tool call with the number of messages before it.
+    Each call comes with the number of messages before the call. The head contains the calls that
+    are not stored in a line together with a message, such as calls after the last message.
     """
     return [_parse_call(item) for item in record_dicts.dicts(head.get(INVOCATIONS), INVOCATIONS)]
 

@@ -1,9 +1,9 @@
 """Selection of the messages that an agent gets when the whole history is too long.
 
 An exchange is a message of the user, with everything up to the user's next message. The first
-message of the user and the latest exchanges are always included. The newest other exchanges fill
-the rest of the budget, which is a number of characters. A note replaces each omitted exchange. The
-note is a line with the command that shows the exchange.
+message of the user and the latest exchanges are always included. The newest of the other exchanges
+fill the rest of the budget, which is a number of characters. Each omitted exchange is replaced by a
+note: a line with the command that shows the exchange.
 """
 
 from __future__ import annotations
@@ -64,9 +64,9 @@ def render_briefing_history(
 def window(parts: Sequence[HistoryPart], *, nonce: str, show: Show, budget: int = BUDGET) -> View:
     """Select the parts of a history that an agent gets, with at most `budget` characters in total.
 
-    `nonce` is the random text in the first line of each part. Only its length matters here, because
-    the parts are only measured. `show` returns the command that shows the message with a given
-    number.
+    `nonce` is a random text that will be in the first line of each part. Only its length matters
+    here, because the parts are only measured. `show` returns the command that shows the message
+    with a given number.
     """
     total = sum(part.messages for part in parts)
     page = _BudgetedHistory(parts, nonce, show)
@@ -89,11 +89,10 @@ def window(parts: Sequence[HistoryPart], *, nonce: str, show: Show, budget: int 
 
 
 def _exchanges(parts: Sequence[HistoryPart]) -> tuple[list[int], list[range]]:
-    """Return the indexes of the parts that are always included, and a list of other exchanges.
+    """Return the indexes of the parts that are always included, and the other exchanges.
 
-    The user's first message and the latest exchanges are always included. An exchange is a message
-    of the user, with everything up to the user's next message. It is given as a range of indexes
-    into `parts`. The oldest exchange comes first.
+    The user's first message and the latest exchanges are always included. Each other exchange is a
+    range of indexes into `parts`. The oldest exchange comes first.
     """
     requests = [place for place, part in enumerate(parts) if part.role == "user"]
     if not requests:
@@ -110,21 +109,18 @@ def _exchanges(parts: Sequence[HistoryPart]) -> tuple[list[int], list[range]]:
 class _BudgetedHistory:
     """The parts of a history, with methods that measure and shorten parts and write notes.
 
-    A note describes omitted parts. The parameter `places` of a method has indexes into `parts`. The
-    parameter `room` is a number of characters.
+    A note describes omitted parts. In all methods, `places` are indexes into `parts`, and `room` is
+    a number of characters.
     """
 
     def __init__(self, parts: Sequence[HistoryPart], nonce: str, show: Show) -> None:
         self.parts, self.nonce, self.show = parts, nonce, show
         last = parts[-1].number if parts else 1
-        self.longest_note = self.measure(
-            Left("x" * (_REQUEST + 60) + show(last))
-        )  # our longest line
+        self.longest_note = self.measure(Left("x" * (_REQUEST + 60) + show(last)))
         self.longest_header = self.measure(Past("assistant", datetime.max.replace(tzinfo=UTC), ""))
         self.shortest_header = self.measure(Past("user", datetime.min.replace(tzinfo=UTC), ""))
-        self.least = (
-            2 * self.longest_header + self.longest_note + 100
-        )  # the smallest size of a shortened message
+        # The smallest size of a shortened message.
+        self.least = 2 * self.longest_header + self.longest_note + 100
 
     def measure(self, record: Record) -> int:
         return len(render_record(record, self.nonce)) + 1
@@ -136,9 +132,8 @@ class _BudgetedHistory:
     def size(self, places: Sequence[int], enough: int) -> int:
         """Return the number of characters of the parts at the indexes `places`.
 
-        If the parts are clearly longer than `enough`, the result is only a lower limit, which is
-        also more than `enough`. The lower limit is fast, because it does not need the text of the
-        parts.
+        If a quick estimate is already more than `enough`, return the estimate instead. The real
+        number is never lower than the estimate.
         """
         least = len(places) * self.shortest_header + sum(
             [self.parts[place].least for place in places]
@@ -150,8 +145,8 @@ class _BudgetedHistory:
     def fit_pinned(self, places: Sequence[int], room: int) -> list[Placed]:
         """Return the parts that are always included, shortened to `room` characters.
 
-        First, the longest texts lose their middle. If that is not enough, some parts are left out.
-        The user's messages and the newest other parts are kept.
+        First, the longest texts lose their middle. If that is not enough, notes replace the least
+        important parts (see `_by_importance`).
         """
         if self.size(places, room) <= room:
             return [(place, self.parts[place].past) for place in places]
@@ -182,9 +177,9 @@ class _BudgetedHistory:
     def select_newest(self, others: Sequence[range], room: int) -> set[range]:
         """Return the newest of the exchanges `others` that fit into `room` characters.
 
-        The notes about the omitted exchanges must fit too. The search goes from the newest exchange
-        to the oldest. It skips a very long exchange. It stops at any other exchange that does not
-        fit.
+        The notes about the omitted exchanges must fit too. The search begins with the newest
+        exchange. A very long exchange is skipped. The search ends at the first other exchange that
+        does not fit.
         """
         selected, most = set[range](), max(room // 2, self.longest_note)
         notes_size = sum(map(self.note_size, others))
@@ -276,8 +271,7 @@ def _beginning(text: str) -> str:
 def _size_limit(sizes: Sequence[int], room: int) -> int:
     """Return the size to which large items must be cut, so that all items fit into `room`.
 
-    `sizes` has the sizes of the items, the smallest first. Items that are smaller than the result
-    stay whole.
+    `sizes` has the sizes of the items, the smallest first. Items of at most this size are not cut.
     """
     for place, size in enumerate(sizes):
         share = room // (len(sizes) - place)

@@ -25,8 +25,7 @@ class _CallRecord:
     """A tool call and its result.
 
     `number` is the number of the message that contains the call. The result is either in `result`,
-    or in the message `reply`, whose number is `reply_number`. The call is parsed only when it is
-    needed.
+    or in the message `reply` with the number `reply_number`. The call is parsed at its first use.
     """
 
     __slots__ = ("_call", "number", "reply", "reply_number", "result", "timestamp")
@@ -56,8 +55,9 @@ class HistoryPart:
     """A part of a history: the text of a message, or the tool calls of a message.
 
     `number` is the position of the message, from 1. `messages` is the number of messages that the
-    part shows. It can be more than 1, because each result of a tool call is a message too. The text
-    of tool calls is created at its first use, because most parts of a long history are never shown.
+    part shows. This number can be more than 1, because each result of a tool call is also a
+    message. The text of tool calls is created at its first use, because most parts of a long
+    history are never shown.
     """
 
     __slots__ = ("_calls", "_past", "_show", "messages", "number")
@@ -71,11 +71,11 @@ class HistoryPart:
 
     @classmethod
     def of_calls(cls, calls: Sequence[_CallRecord], messages: int, show: Show) -> HistoryPart:
-        """Create the part of a history for the tool calls of one message.
+        """Return a part for the tool calls of one message.
 
-        `messages` is 1 if no other part shows the message that contains the calls, otherwise 0. The
-        method adds the number of messages that hold results of the calls. `show` returns the
-        command that shows a message.
+        `messages` is 1 if no other part shows this message, otherwise 0. The messages with the
+        results of the calls are added to this number. `show` returns the command that shows a
+        message.
         """
         messages += sum([call.reply_number > 0 for call in calls])
         part = cls(calls[0].number, messages, Past("tool", calls[0].timestamp, ""))
@@ -88,7 +88,7 @@ class HistoryPart:
 
     @property
     def least(self) -> int:
-        """A lower limit for the length of the text, which is known before the text is created."""
+        """A lower limit for the length of the text. It is known before the text is created."""
         return len(self._past.text)
 
     @property
@@ -107,10 +107,10 @@ def is_abandoned(message: SessionMessage) -> bool:
 def history(session: Session, show: Show, *, live: bool = False) -> list[HistoryPart]:
     """Return all messages and tool calls of a session, in order.
 
-    A tool result is in the same part as its call. A call that is both in a message and in
-    `session.tool_history` appears only once. If `live` is true, abandoned messages are left out:
-    the user went back to a point before them. `show` returns the command that shows the message
-    with a given number.
+    A tool call and its result are in the same part. A call that is both in a message and in
+    `session.tool_history` appears only once. `show` returns the command that shows the message with
+    a given number. If `live` is true, messages are left out that the user abandoned by going back
+    to an earlier message.
     """
     by_message, result_numbers = _calls_by_message(session.messages)
     outside = _calls_outside_messages(session, by_message)
@@ -148,9 +148,8 @@ def _calls_by_message(
     """
     by_message: dict[int, list[_CallRecord]] = {}
     result_numbers: set[int] = set()
-    waiting: dict[
-        str, _CallRecord
-    ] = {}  # the latest call of each id: some tools reuse ids in each turn
+    # The latest call of each id. Some tools reuse the ids in each turn.
+    waiting: dict[str, _CallRecord] = {}
     latest: list[_CallRecord] = []
     for number, message in enumerate(messages, 1):
         if message.tool_calls:
@@ -181,8 +180,8 @@ def _calls_outside_messages(
     """Return the calls of `session.tool_history` that are in no message.
 
     A key of the result is the number of the message that comes after the calls. `by_message` has
-    the calls in messages. If a call of `session.tool_history` is also in `by_message`, it is not
-    returned. Only its result is copied to the call in `by_message`.
+    the calls that are in messages. If such a call is also in `session.tool_history`, the function
+    only copies the result to the call in `by_message`.
     """
     if not session.tool_history:
         return {}

@@ -59,7 +59,7 @@ class JsonSpan(msgspec.Struct, frozen=True):
     items: list[JsonItem] | None = None
 
     def at(self, key: str | int) -> JsonSpan | None:
-        """Return the value of a key or an index, or None if there is no such value.
+        """Return the value at the key of an object or the index of an array; None if there is none.
 
         If an object has the same key twice, the last value is returned.
         """
@@ -213,7 +213,7 @@ def _indentation(text: str, at: int) -> str:
 
 
 def _line_end(text: str, at: int) -> int:
-    """Return the position after the comments that follow `at` on the same line."""
+    """Return the position after the comments that come after `at` on the same line."""
     match = _SAME_LINE.match(text, at)
     return match.end() if match else at
 

@@ -25,7 +25,7 @@ def seal(line: bytes) -> bytes:
 
 
 def unseal(line: bytes) -> bytes:
-    """Remove the checksum from a line. A line without a checksum is returned unchanged."""
+    """Remove the checksum from a line. A line without a checksum is returned as it is."""
     return line.rstrip(b"\r")[:-_LENGTH] + b"}" if is_sealed(line) else line
 
 
@@ -43,9 +43,9 @@ def is_sound(line: bytes) -> bool:
 
 
 def reseal(line: bytes) -> bytes:
-    """Return a line with a new checksum, after the line was changed on purpose.
+    """Replace the checksum of a line that was changed on purpose.
 
-    A line without a checksum is returned unchanged.
+    A line without a checksum is returned as it is.
     """
     return seal(unseal(line)) if is_sealed(line) else line
 
@@ -61,11 +61,11 @@ def unseal_lines(data: bytes, start: int, end: int) -> bytes | None:
 
 
 def mended(line: bytes) -> bytes | None:
-    """Return a repaired line, if exactly one bit of a line with a checksum is wrong.
+    """Repair a line in which exactly one bit before the checksum is wrong.
 
-    The result is None for other damage. The difference between the stored and the real CRC-32
-    identifies the wrong bit. Other damage looks like one wrong bit with a probability of
-    8 * (length of the line) / 2 ** 32.
+    Return None for other damage. The wrong bit is found by comparing the stored CRC-32 with the
+    CRC-32 of the line. With a probability of 8 * (length of the line) / 2 ** 32, other damage is
+    mistaken for one wrong bit.
     """
     body = bytearray(unseal(line))
     wrong = crc32(body) ^ _stored_checksum(line)

@@ -2,9 +2,9 @@
 
 A record is a `SessionMessage`. If a message of `llm` has more than a role and a text, the field
 `extra` of its record stores the original message. So the conversion to a record and back returns
-the original message. A message with several tool results becomes one record for each result. The
-last of these records stores the original message. A record that another program wrote becomes a new
-message with the same content.
+the original message. A message with several tool results becomes one record for each result, and
+only the last of these records stores the original message. A record that another program wrote
+becomes a new message with the same content.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from cortext.model.record_dicts import as_dict
 KEY = "llm"
 """The key in `extra` under which the original message is stored."""
 PART = "part_of"
-"""The key in `extra[KEY]` for the id of another record, if that record has the original message."""
+"""The key in `extra[KEY]` for the id of the record that has the original message instead."""
 _NOT_IN_NAME = re.compile(r"[^A-Za-z0-9_-]+")
 Json = dict[str, Any]
 
@@ -29,8 +29,9 @@ Json = dict[str, Any]
 def records_of(item: Any, id: str, **fields: Any) -> list[SessionMessage]:
     """Convert a message of the library `llm` to records, which are messages of cortext.
 
-    The last record gets the given `id` and further `fields`, such as `timestamp`. Raises ValueError
-    if the message is not a dict.
+    The last record gets the given `id` and `fields`, such as `timestamp`. Earlier records get an id
+    such as `ID.0`, and only the `timestamp` of `fields`. Raises ValueError if the message is not a
+    dict.
     """
     item = as_dict(item)
     parts = _parts(item)
@@ -62,9 +63,8 @@ def items_of(records: Iterable[SessionMessage]) -> list[Json]:
     """
     items: list[Json] = []
     names: dict[str, str] = {}
-    ends_with_results = (
-        False  # whether the last item contains results that another program recorded
-    )
+    # Whether the last item contains tool results that another program recorded.
+    ends_with_results = False
     for record in records:
         original = record.extra.get(KEY)
         if isinstance(original, dict):
@@ -188,7 +188,7 @@ def _new_result(id: str, name: str, value: Any) -> Json:
 
 
 def _name(name: str) -> str:
-    """Return the name of a tool with only the characters that model providers accept."""
+    """Replace the characters in a tool's name that model providers do not accept."""
     return _NOT_IN_NAME.sub("_", name)[:64] or "tool"
 
 

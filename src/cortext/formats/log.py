@@ -35,17 +35,17 @@ def encode(session: Session, format: Format = LOG) -> bytes:
 
 
 def encode_head_line(session: Session, stored: StoredRecords | None = None) -> bytes:
-    """Return line 1 of a log file, which is the session's head, with its newline.
+    """Return line 1 of a log file, with its newline.
 
-    The head has all fields except the messages. `stored` is None if the caller writes the whole
-    session. If the caller writes only the head, `stored` describes the messages and tool calls that
-    are already on disk.
+    Line 1 is the head, which has all fields of the session except the messages. If `stored` is
+    None, the caller also writes all messages. Otherwise the caller writes only the head, and
+    `stored` describes the messages and tool calls that are already on disk.
     """
     return json_codec.encode({"type": "metadata", **head_to_dict(session, LOG, stored)}) + b"\n"
 
 
 def decode_head_line(line: bytes, notes: list[str]) -> dict[str, Any]:
-    """Parse line 1 of a log file, which is the session's head, and return it as a dict.
+    """Parse the head of a session, which is line 1 of a log file, and return it as a dict.
 
     Sentences about unusual things in the JSON are added to `notes`. Raises ValueError if the line
     is invalid.

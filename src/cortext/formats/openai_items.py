@@ -2,7 +2,8 @@
 
 If an item has more than a role and a text, the field `extra` of the message stores the original
 item. So the conversion to a message and back returns the original item. A long text is stored only
-once. A message that another program recorded becomes new items with the same content.
+in the message, and not again in `extra`. A message that another program recorded becomes new items
+with the same content.
 """
 
 from __future__ import annotations
@@ -116,9 +117,9 @@ def _is_plain(item: dict[str, Any]) -> bool:
 
 
 def _extra(item: dict[str, Any], text: str) -> dict[str, Any]:
-    """Return the field `extra` of a message, which stores the message's original item.
+    """Return the field `extra` of a message, which stores the original item of the message.
 
-    `text` is the text of the message. A long text is left out of the stored item.
+    `text` is the text of the message. If this text is long, the stored item does not contain it.
     """
     path = _path_of_text(text, item) if len(text) >= _LONG else ""
     return {KEY: _replace_text(item, path, None), _TEXT: path} if path else {KEY: item}
@@ -151,12 +152,12 @@ def _replace_text(item: dict[str, Any], path: str, text: str | None) -> dict[str
 
 
 def _restore_item(item: dict[str, Any], message: SessionMessage) -> dict[str, Any]:
-    """Return the original item of a message, with its text.
+    """Put the text of a message back into its stored item, and return the original item.
 
-    `item` is the stored item, from the field `extra` of the message. A long text is not stored in
-    the item, because the message already has it. The item has None in its place, and `extra` has
-    the path of this place (such as `content/0/text`). This function puts the text back there. If
-    the path is invalid, or if the item already has a text there, return `item` unchanged.
+    `item` is the stored item, from the field `extra` of the message. A long text is not stored
+    again in the item. The item has None at the place of this text, and `extra` has the path of the
+    place, such as `content/0/text`. If there is no valid path, or no None at this place, `item` is
+    returned as it is.
     """
     path = message.extra.get(_TEXT)
     if not isinstance(path, str):

@@ -34,7 +34,7 @@ _MORE = (
 class RecallFact(msgspec.Struct, frozen=True):
     """A sentence of an earlier conversation: a decision, or a point that was left open.
 
-    `kind` is "decided" or "open". `day` is the date of the sentence, and `id` names the
+    `kind` is "decided" or "open". `day` is the date of the sentence. `id` is the id of the
     conversation.
     """
 
@@ -48,7 +48,7 @@ def render_recall(facts: Sequence[RecallFact], nonce: str) -> str:
     """Return the text that tells an agent these facts, in at most `MAX_BYTES` bytes.
 
     Facts that do not fit are left out. The result is "" if no fact is left. `nonce` must be a new
-    random text, which no author of a fact can know.
+    random text that no author of a fact can know.
     """
     first, last = _FIRST.format(nonce=nonce), _LAST.format(nonce=nonce)
     room = MAX_BYTES - sum(_size(line) for line in (first, last, _MORE))

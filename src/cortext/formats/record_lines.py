@@ -1,6 +1,6 @@
 """Messages as lines of JSON: the codec that the log, folder and service formats share.
 
-A record is a message, together with the tool calls that were recorded just before it.
+A record is a message, together with the tool calls that were recorded just before the message.
 """
 
 from __future__ import annotations
@@ -31,9 +31,10 @@ INVOCATIONS = "tool_invocations"
 class RecordTable(msgspec.Struct, frozen=True):
     """The definition of the lines in one file format. A line holds a record (a message).
 
-    `names` maps fields of a message to the keys in the line, if they differ. `type` is the value of
-    the key `type` in every line, or "" if lines have no such key. If `checksums` is true, lines are
-    written with a checksum. Lines with and without a checksum can always be read.
+    - `names`: maps fields of a message to their keys in the line, if a key has another name
+    - `type`: the value of the key `type` in every line, or "" if lines have no such key
+    - `checksums`: whether lines are written with a checksum; lines with and without a checksum can
+      always be read
     """
 
     names: Mapping[str, str] = {}
@@ -42,11 +43,11 @@ class RecordTable(msgspec.Struct, frozen=True):
 
     @property
     def reserved(self) -> frozenset[str]:
-        """The keys that this format itself uses in a line.
+        """The keys that have a meaning in a line of this format.
 
-        A message may also have unknown keys, which another program added. If an unknown key has the
-        same name as a reserved key, it is written into the object `cortext_extra` of the line. So
-        it does not overwrite the reserved key.
+        A message may also have unknown keys, which another program added. An unknown key with the
+        same name as a reserved key is written into the object `cortext_extra` of the line. So it
+        does not overwrite the reserved key.
         """
         own = {"type", INVOCATIONS} if self.type else {INVOCATIONS}
         return record_dicts.message_keys(self.names) | own | {line_checksum.KEY}
@@ -55,7 +56,8 @@ class RecordTable(msgspec.Struct, frozen=True):
 class Damage(NamedTuple):
     """One problem in a session's file. `fatal` is true if data that was written is missing.
 
-    `line` is the number of the damaged line, and `path` is the damaged file, if they are known.
+    `line` is the number of the damaged line, or None if unknown. `path` is the path of the damaged
+    file, or "" if unknown.
     """
 
     detail: str
@@ -74,8 +76,8 @@ MOST_DAMAGES = 1000
 def add_damage(damages: list[Damage], damage: Damage) -> None:
     """Add a damage to a list of at most `MOST_DAMAGES` damages.
 
-    If the list is full, one last entry says that more damage follows. This entry is fatal if any of
-    the unlisted damages is fatal.
+    If the list is full, one further entry says that more damage follows. This entry is fatal if any
+    of the unlisted damages is fatal.
     """
     if len(damages) < MOST_DAMAGES:
         damages.append(damage)
@@ -152,9 +154,8 @@ def decode_lines(
 ) -> RecordBlock:
     """Parse all lines of `data` from the offset `start`.
 
-    A line that cannot be parsed is listed in `damages` of the result, and does not affect the other
-    lines. `first_line` is the number that the first parsed line has in the file. It is used for the
-    line numbers in `damages`.
+    A line that cannot be parsed does not affect the other lines. It is listed in `damages` of the
+    result, with its line number. `first_line` is the line number of the first parsed line.
     """
     end = data.rfind(b"\n", start) + 1 or start
     messages = _decode_plain(data, start, end, table)
@@ -171,7 +172,10 @@ def decode_lines(
 
 
 def first_records(data: bytes, table: RecordTable, count: int) -> bytes:
-    """Return the lines at the beginning of `data` that contain the first `count` messages."""
+    """Return the lines from the start of `data` up to the message with the number `count`.
+
+    If `data` has fewer messages, all lines are returned.
+    """
     end = 0
     while count > 0 and end < len(data):
         stop = data.find(b"\n", end) + 1 or len(data)
@@ -188,7 +192,7 @@ def in_time_order(messages: Sequence[SessionMessage]) -> bool:
 def sorted_lines(data: bytes, table: RecordTable) -> bytes:
     """Return the lines of `data`, sorted by the time of their message.
 
-    An unreadable line has no time. It moves together with the line before it.
+    An unreadable line has no time. It stays after the line before it.
     """
     rows: list[tuple[datetime, bytes]] = []
     when = datetime.min.replace(tzinfo=UTC)
@@ -232,9 +236,9 @@ def _id_of(line: bytes) -> str:
 def may_hide_type(data: bytes, start: int = 0) -> bool:
     """Return whether `data`, from the offset `start`, may contain `"type": "turn"`.
 
-    Call this only for a format whose messages have no key `type`. There, only another program can
-    have written the key. The fast decoder would drop the key, because it takes the key for part of
-    our log format. So the slow decoder must be used.
+    Call this function for a format whose messages have no key `type`. If the key is there, another
+    program wrote it, and it must be preserved. The fast decoder would drop the key, because our log
+    format writes the same key. So the slow decoder must be used.
     """
     return _UNKNOWN_TYPE.search(data, start) is not None
 
@@ -258,7 +262,7 @@ def _decode_plain(
 def _decode_with_extra(
     data: bytes, start: int, end: int, table: RecordTable
 ) -> list[SessionMessage] | None:
-    """Decode the lines of `data[start:end]` in one pass. The lines may have unknown keys.
+    """Decode all lines of `data[start:end]` in one pass, including lines with unknown keys.
 
     The result is None if a line needs the slow decoder. Such a line has tool calls, a checksum, or
     a value that cortext does not write.

@@ -35,9 +35,10 @@ SERVICE = Format(
 
 
 def encode(session: Session) -> tuple[dict[str, Any], list[bytes]]:
-    """Return the head of a session (all fields except messages) as a dict, and a list of lines.
+    """Return a session as its head and its lines.
 
-    The list has one line of JSON for each message.
+    The head is a dict with all fields except the messages. There is one line of JSON for each
+    message.
     """
     return head_to_dict(session, SERVICE), encode_records(session, SERVICE)
 

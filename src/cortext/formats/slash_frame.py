@@ -31,8 +31,8 @@ _SHELL = ("[Shell command '", "' terminated by signal 0]")
 def without_mentions(text: str) -> str:
     """Escape at signs in a text, so that Claude Code does not attach a file for `@name`.
 
-    Claude Code attaches a file even if `@name` is in the output of a command, not in the user's
-    prompt. `unescape` restores the at signs.
+    Claude Code attaches files even for mentions in the output of a command. A last line explains
+    the escape to the agent. `unescape` restores the at signs.
     """
     escaped, count = _MENTION.subn(_AT_SIGN, text)
     return f"{escaped}\n({_AT_SIGN} stands for an at sign.)" if count else text
@@ -41,8 +41,8 @@ def without_mentions(text: str) -> str:
 def frame(text: str, *, command: str, words: str, nonce: str) -> str:
     """Put a frame (a first and a last line) around the text that a slash command adds to a prompt.
 
-    `command` is the name of the slash command, and `words` are the words that the user typed after
-    it. `nonce` is a new random text in both lines of the frame.
+    `command` is the name of the slash command. `words` are the words that the user typed after the
+    name. `nonce` is a new random text, which both lines of the frame contain.
     """
     typed = escape(f"/{command} {words.strip()}".rstrip())
     return f"[cortext {nonce}] {typed}\n{text}\n[end cortext {nonce}]"
@@ -51,7 +51,7 @@ def frame(text: str, *, command: str, words: str, nonce: str) -> str:
 def as_typed(text: str) -> str:
     """Return what the user typed: the slash command if `text` is framed, otherwise `text` itself.
 
-    If more words of the user follow the frame, the whole text is returned, so that no word is lost.
+    If words of the user come after the frame, the whole text is returned, so that no word is lost.
     """
     match = _FRAMED.fullmatch(text.strip())
     if match is None:
@@ -61,7 +61,7 @@ def as_typed(text: str) -> str:
 
 
 def _without_shell(text: str) -> str:
-    """Remove from a text the note that Gemini CLI adds when a shell command was terminated."""
+    """Remove the note of Gemini CLI that says that a shell command was terminated."""
     start, end = text.find(_SHELL[0]), text.rfind(_SHELL[1])
     if start < 0 or end < start + len(_SHELL[0]):
         return text

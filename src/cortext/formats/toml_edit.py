@@ -20,7 +20,7 @@ def put_first(text: str, key: str, values: Sequence[str]) -> list[Insertion]:
     """Return the insertion that adds a line `KEY = VALUES` at the start of the text.
 
     `values` is written as a list of strings. Raises ValueError if the text is not TOML or already
-    has this key.
+    has the key.
     """
     bom = "\ufeff" if text.startswith("\ufeff") else ""
     before = read_toml(text.removeprefix(bom))
@@ -37,7 +37,7 @@ def put_first(text: str, key: str, values: Sequence[str]) -> list[Insertion]:
 def take_out(text: str, key: str, values: Sequence[str]) -> str:
     """Return the text without the line that `put_first` added.
 
-    The line may be anywhere in the text now. If there is no such line, the text is unchanged.
+    The line may be anywhere in the text. If the line is missing, the whole text is returned.
     """
     for newline in ("\r\n", "\n"):
         line = f"{key} = {json.dumps(list(values))}{newline}"
@@ -50,8 +50,8 @@ def take_out(text: str, key: str, values: Sequence[str]) -> str:
 def put_table(text: str, name: Sequence[str], values: Mapping[str, object]) -> list[Insertion]:
     """Return the insertion that adds a table to the end of the text.
 
-    `name` has the two parts of the table's name. Raises ValueError if the table exists already, or
-    if the text is not TOML or cannot have such a table.
+    `name` has the two parts of the table's name. Raises ValueError if the text is not TOML, if it
+    already has the table, or if such a table cannot be added to it.
     """
     before = read_toml(text.removeprefix("\ufeff"))
     wanted: dict[str, object] = dict(values)
@@ -72,8 +72,8 @@ def put_table(text: str, name: Sequence[str], values: Mapping[str, object]) -> l
 def take_out_table(text: str, name: Sequence[str], values: Mapping[str, object]) -> str:
     """Return the text without the table that `put_table` added.
 
-    The table is removed even if the user added more keys to it. The text is unchanged if it has no
-    table with these values, or if the table cannot be removed safely.
+    The table is removed even if the user added more keys to it. The whole text is returned if it
+    has no table with these values, or if the table cannot be removed safely.
     """
     before = read_toml(text.removeprefix("\ufeff"))
     existing = before.get(name[0])

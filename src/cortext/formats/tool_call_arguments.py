@@ -44,8 +44,8 @@ class FileEdit(msgspec.Struct, frozen=True):
 def changes(given: dict[str, Any]) -> list[FileEdit]:
     """Return the changes that a tool call makes to files, with one `FileEdit` for each file.
 
-    `given` has the arguments of the call. A patch in the arguments may change several files. Other
-    arguments describe the changes to one file.
+    `given` has the arguments of the call. If they contain a patch, there may be several files.
+    Otherwise the result is one `FileEdit`.
     """
     if patch := patch_of(given):
         return _edits_of_patch(patch)
@@ -88,9 +88,9 @@ def command_of(given: dict[str, Any]) -> str:
 
 
 def first_of(given: dict[str, Any], keys: Sequence[str]) -> Any:
-    """Try the `keys` in order, and return the first value in `given` that is not None.
+    """Return the first value in `given` that is not None, trying the `keys` in order.
 
-    The result is None if `given` has no such value.
+    The result is None if there is no such value.
     """
     for key in keys:
         if (value := given.get(key)) is not None:
@@ -155,7 +155,8 @@ def _compare_lines(old: list[str], new: list[str]) -> tuple[int, int, str]:
     added, removed = len(new_lines), len(old_lines)
     if added > 1 and removed > 1:
         same = (Counter(new_lines) & Counter(old_lines)).total()
-        if added > same or removed > same:  # otherwise lines only moved, which is a change
+        # If lines only moved, count them as added and removed.
+        if added > same or removed > same:
             added, removed = added - same, removed - same
     sign, lines = ("+", new_lines) if new_lines else ("-", old_lines)
     return added, removed, _first_line("\n".join(lines[:20]), sign)

@@ -74,7 +74,7 @@ _FAILURES = ("error", "failed", "<tool_use_error>", "apply_patch verification fa
 
 
 class ToolCall(msgspec.Struct, frozen=True):
-    """A tool call, independent of the AI tool that recorded it."""
+    """A tool call in one form for all AI tools."""
 
     name: str
     arguments: dict[str, Any]
@@ -271,9 +271,9 @@ def _failure(kind: str, result: ToolResult) -> list[str]:
 
 
 def _decode_json(value: Any, longest: int = _WHOLE) -> Any:
-    """Parse a string that contains a JSON object. Any other value is returned unchanged.
+    """Parse a string that contains a JSON object, and return the object.
 
-    A string of more than `longest` characters is also returned unchanged.
+    Any other value, and a string of more than `longest` characters, is returned as it is.
     """
     if isinstance(value, str) and len(value) <= longest and value[:1] == "{":
         try:

@@ -40,7 +40,7 @@ def read_session_file(id: str, path: str) -> tuple[bytes, os.stat_result]:
 def raise_if_damaged(damages: Sequence[Damage], hint: str = UNCHANGED_HINT) -> None:
     """Raise SessionCorruptedError if a damage is fatal, which means that data was lost.
 
-    If no damage is fatal, log a warning for each damage. `hint` is the hint of the error.
+    Otherwise log a warning for each damage. `hint` becomes the hint of the error.
     """
     refuse_damage(damages, hint)
     for damage in damages:
@@ -57,7 +57,7 @@ def log_damage(damage: Damage) -> None:
 def refuse_damage(damages: Sequence[Damage], hint: str = UNCHANGED_HINT) -> None:
     """Raise SessionCorruptedError if a damage is fatal, which means that data was lost.
 
-    `hint` is the hint of the error. Damage that is not fatal is ignored.
+    `hint` becomes the hint of the error. Damage that is not fatal is ignored.
     """
     for damage in damages:
         if damage.fatal:
@@ -71,10 +71,11 @@ def refuse_newer(head: Mapping[str, Any], path: str) -> None:
 
 
 def name_mismatch(found: str, id: str) -> list[Damage]:
-    """Return one non-fatal damage, in a list, if the id in a file differs from the id in its name.
+    """Compare the id in the content of a file with the id in the name of the file.
 
-    `found` is the id in the content of the file, and `id` is the id in its name. They differ if
-    someone copied or renamed the file. The list is empty if both are equal or `found` is "".
+    `found` is the id in the content, and `id` is the id in the name. They differ if someone copied
+    or renamed the file. Then the result is a list with one damage that is not fatal. If both are
+    equal, or if `found` is "", the result is an empty list.
     """
     if found in (id, ""):
         return []

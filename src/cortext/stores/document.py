@@ -1,6 +1,6 @@
 """The document store: each session is one JSON file, `{id}.json`.
 
-`{id}.backup` is the file that the last save replaced.
+`{id}.backup` is the previous version of the file, from before the last save.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ _RESTORE_HINT = "nothing was changed; recover_from_backup(id) restores the previ
 class _KnownFile(msgspec.Struct, frozen=True):
     """A session's file as this store last read or wrote it: its fingerprint and its records.
 
-    Records are messages and tool calls. They are also kept in encoded form, so that the next save
-    need not encode them again.
+    The records are messages and tool calls. Their encoded form is kept too, so that the next save
+    does not encode them again.
     """
 
     fingerprint: Fingerprint
@@ -77,7 +77,7 @@ class _KnownFile(msgspec.Struct, frozen=True):
     history: EncodedRecords
 
     def records(self, id: str) -> Session:
-        """Return a session with these records. Its other fields, such as the title, are empty."""
+        """Return a session that has only the records. All other fields are empty."""
         return Session(
             id, messages=list(self.messages.items), tool_history=list(self.history.items)
         )
@@ -86,8 +86,8 @@ class _KnownFile(msgspec.Struct, frozen=True):
 class SessionStorage(SessionStore):
     """A session store in a folder of JSON files, for programs with one conversation at a time.
 
-    A save replaces the whole file of a session. Records that the old file already contains are not
-    encoded again. If the old file can be read, it becomes the backup.
+    A save replaces the whole file of a session. The replaced file becomes the backup, if it can be
+    read. Records that the replaced file already contains are not encoded again.
     """
 
     def __init__(
@@ -161,7 +161,7 @@ class SessionStorage(SessionStore):
     ) -> int:
         """Add messages at the end of a session and return how many of them were new.
 
-        The contract is `SessionStore.append`. The whole file is rewritten, so an append takes
+        See `SessionStore.append` for the details. The whole file is rewritten, so an append takes
         longer in a long session.
         """
         path = self._path(id)
@@ -182,7 +182,10 @@ class SessionStorage(SessionStore):
         return session
 
     def load_or_none(self, id: str) -> Session | None:
-        """Return the session as `load` does, or None if it does not exist or is damaged."""
+        """Return a session, or None if the session does not exist or is damaged.
+
+        Other errors of `load` are raised.
+        """
         try:
             return self.load(id)
         except (SessionNotFoundError, SessionCorruptedError):
@@ -215,7 +218,7 @@ class SessionStorage(SessionStore):
         return [name for name in session_names(self._folder, ".json") if name != _INDEX]
 
     def recover_from_backup(self, id: str) -> bool:
-        """Replace the session by its backup. Return False if there is no readable backup.
+        """Replace the file of a session by its backup. Return False if there is no readable backup.
 
         The replaced file stays in the folder under another name: `{id}.json.replaced` if it can be
         read, otherwise `{id}.json.corrupt`.
@@ -238,9 +241,9 @@ class SessionStorage(SessionStore):
     def cleanup_old_sessions(self, max_age_days: float = 30, keep_minimum: int = 10) -> list[str]:
         """Permanently remove the sessions that were not updated for `max_age_days` days.
 
-        Return the ids of the removed sessions. The most recently updated sessions are never
-        removed, and `keep_minimum` is their number. Files that cannot be read are not removed and
-        do not count as sessions.
+        Return the ids of the removed sessions. The `keep_minimum` most recently updated sessions
+        are not removed, even if they are old. Files that cannot be read are not removed and do not
+        count as sessions.
         """
         ages = [
             (session.updated_at, id)
@@ -255,8 +258,7 @@ class SessionStorage(SessionStore):
     def cleanup_old_backups(self, max_age_days: float = 7) -> list[str]:
         """Remove backup files older than `max_age_days` days. Return the ids of their sessions.
 
-        A backup is not removed if its session is missing or cannot be read: the backup is then the
-        only copy.
+        If a session is missing or cannot be read, its backup is the only copy and is not removed.
         """
         limit = _days_ago(max_age_days).timestamp()
         ids = session_names(self._folder, ".backup")
@@ -281,8 +283,8 @@ class SessionStorage(SessionStore):
     def summarize(self, id: str) -> SessionSummary:
         """Return the summary of a session, as lists of sessions show it.
 
-        The same errors are raised as in `load`. Unlike `load`, this call does not make the messages
-        known to this store. So a later `save` keeps them, even if the saved object lacks them.
+        The errors are the same as for `load`. Unlike `load`, this method does not affect how the
+        store merges messages in a later `save`.
         """
         return SessionSummary.from_session(self._load(id)[0])
 
@@ -312,10 +314,10 @@ class SessionStorage(SessionStore):
             self.on_change(id)
 
     def _save(self, session: Session, path: str, known_file: _KnownFile | None) -> None:
-        """Write the session to `path` and turn the old file into the backup.
+        """Write a session to `path`, and turn the old file into the backup.
 
-        `known_file` describes the old file; None means that the file is missing or cannot be read.
-        An unreadable file does not become the backup, but is preserved as `*.corrupt`.
+        `known_file` describes the old file. It is None if the old file is missing or cannot be
+        read. An unreadable file is renamed to `*.corrupt` and does not become the backup.
         """
         messages = (known_file.messages if known_file else EncodedRecords()).extended(
             session.messages
@@ -347,8 +349,8 @@ class SessionStorage(SessionStore):
     def _delete_if_older(self, id: str, limit: datetime) -> bool:
         """Delete a session if its last update is before `limit`. Return whether it was deleted.
 
-        The update time is read again while the session is locked, because another process may have
-        continued the session.
+        The time of the last update is read while the session is locked, because another process may
+        have continued the session.
         """
         with storage_errors("delete", self._path(id)), self._lock(id):
             session = self._load_quietly(id)

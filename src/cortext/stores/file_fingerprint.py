@@ -9,8 +9,8 @@ from typing import NamedTuple
 class Fingerprint(NamedTuple):
     """A file's inode, size and modification time, to notice that the file has changed.
 
-    If the fingerprint is the same, the content is the same, because writers only replace files or
-    append to them.
+    If two fingerprints of a file are the same, the content is the same too, because writers only
+    replace files or append to them.
     """
 
     inode: int

@@ -1,7 +1,7 @@
 """The folder store of a workspace: each session is in `conversations/DATE/ID/.session/`.
 
 `session.json` is the head, which is everything of a session except its messages. The messages are
-in `messages.jsonl`. A *place* is the path of one conversation's folder.
+in `messages.jsonl`. A *place* is the path of the folder of one conversation.
 """
 
 from __future__ import annotations
@@ -62,8 +62,9 @@ _OWN_FILES = ("session.json", "messages.jsonl")
 class FolderStore(LineStore):
     """A session store for the conversations of one workspace.
 
-    Usually an id is enough to name a session. If several days have a session with the same id, use
-    `DATE/ID`. The path of the conversation's folder, relative to the workspace, is always unique.
+    Usually an id is enough to identify a session. If several days have a session with the same id,
+    use `DATE/ID`. The path of the conversation's folder, relative to the workspace, is always
+    unique.
     """
 
     format: Format = folder.FOLDER
@@ -79,8 +80,9 @@ class FolderStore(LineStore):
     def list_session_ids(self) -> list[str]:
         """Return the ids of all sessions, sorted.
 
-        If several days have a session with the same id, each is returned as `DATE/ID`. If that is
-        also ambiguous, the path of the folder relative to the workspace is returned.
+        If several days have a session with the same id, the result has `DATE/ID` for each of them.
+        If `DATE/ID` is ambiguous too, the result has the paths of the folders, relative to the
+        workspace.
         """
         places = [
             place
@@ -114,8 +116,8 @@ class FolderStore(LineStore):
     ) -> None:
         """Store a new session in the conversation folder `place`.
 
-        If `lines` is given, these bytes become the content of `messages.jsonl`, instead of the
-        messages of `session`. SessionStorageError is raised if the folder already has a session.
+        `lines` is the content of `messages.jsonl`. If it is None, the messages of `session` are
+        written. SessionStorageError is raised if the folder already has a session.
         """
         with storage_errors("write", place.session), self._lock(self._files_at(place)):
             _refuse_links(place, place.head, place.lines)
@@ -134,7 +136,7 @@ class FolderStore(LineStore):
     def checkpoint_at(self, place: ConversationPath, session: Session) -> None:
         """Write only the head of a session: everything except its messages.
 
-        This is `checkpoint` for the session in the conversation folder `place`.
+        This method is like `checkpoint`, for the session in the conversation folder `place`.
         """
         with storage_errors("write", place.head), self._lock(self._files_at(place)):
             _refuse_links(place, place.head)
@@ -149,8 +151,8 @@ class FolderStore(LineStore):
         """Remove the folder `.session/` of a conversation. Return False if there is no session.
 
         The markdown file of the conversation is not removed. The folder of the conversation is
-        removed only if it is then empty. SessionStorageError is raised, and nothing is removed, if
-        `.session/` contains files of other programs.
+        removed only if nothing is left in it. If `.session/` contains files of other programs,
+        SessionStorageError is raised and nothing is removed.
         """
         if not self._places(id):
             return False
@@ -168,11 +170,11 @@ class FolderStore(LineStore):
         return True
 
     def rewrite_at(self, place: ConversationPath, change: Callable[[Any], Any]) -> None:
-        """Rewrite `session.json` and every line of `messages.jsonl` with `change`.
+        """Rewrite `session.json` and every line of `messages.jsonl` with the function `change`.
 
-        `change` is called with the decoded JSON of `session.json` and of each line, and returns the
-        new value. `change` may also be called with the undecoded text, for example of a damaged
-        line. It must then return text. The field `conversation_id` always keeps its value.
+        `change` gets the decoded JSON of `session.json` or of a line, and returns the new value. It
+        must also accept the text of a line that was not decoded, such as a damaged line, and then
+        return text. The field `conversation_id` always keeps its value.
         """
         with storage_errors("write", place.session), self._lock(self._files_at(place)):
             _refuse_links(place, place.head, place.lines)
@@ -192,7 +194,7 @@ class FolderStore(LineStore):
     def message_count_at(self, place: ConversationPath) -> int:
         """Return the number of messages according to `session.json`.
 
-        The number was correct when `session.json` was last written. Appends do not update it.
+        The number was correct when `session.json` was last written. Later appends do not change it.
         """
         with storage_errors("read", place.head):
             return int(
@@ -203,7 +205,7 @@ class FolderStore(LineStore):
     def sort_at(self, place: ConversationPath) -> None:
         """Sort the stored messages of a session by time.
 
-        Use this method after an append of messages that are older than the stored ones.
+        Use this method if you have appended messages that are older than the stored messages.
         """
         with storage_errors("write", place.session), self._lock(self._files_at(place)):
             _refuse_links(place, place.head, place.lines)
@@ -218,7 +220,7 @@ class FolderStore(LineStore):
     def head_at(self, place: ConversationPath) -> Session:
         """Return the session in the folder `place` without its messages.
 
-        Only `session.json` is read. SessionCorruptedError is raised if this file is damaged, or is
+        Only `session.json` is read. SessionCorruptedError is raised if it is damaged, or if it is
         missing although there are messages.
         """
         try:
@@ -255,11 +257,11 @@ class FolderStore(LineStore):
         return [place for place in candidates if place.has_session]
 
     def place_of(self, id: str, session: Session | None = None) -> ConversationPath:
-        """Return the path of the conversation with an id.
+        """Return the path of the conversation with the id `id`.
 
-        If several days have this id, the conversation on the day when `session` began is chosen.
-        SessionStorageError is raised if the id is still ambiguous, and SessionNotFoundError if
-        there is no such conversation.
+        If the id exists on several days, the conversation on the day when `session` began is
+        chosen. SessionStorageError is raised if the id is still ambiguous, and SessionNotFoundError
+        if there is no such conversation.
         """
         places = self._places(id)
         if len(places) > 1 and session is not None:
@@ -355,9 +357,9 @@ class FolderStore(LineStore):
         return self._read_at(self.place_of(id))
 
     def _read_at(self, place: ConversationPath) -> StoredSession:
-        """Read `session.json` and the messages of a session so that both are from the same save.
+        """Read `session.json` and the messages of a session, so that both are from the same save.
 
-        If a save replaced the folder `.session/` in between, both files are read again.
+        If a save replaces the folder `.session/` meanwhile, both files are read again.
         """
         while True:
             before = Fingerprint.at(place.session)
@@ -392,8 +394,8 @@ class FolderStore(LineStore):
 def _split_id(id: str) -> tuple[str, str, str]:
     """Split an id, such as `conversations/2025-01-31/NAME`, into shelf, day and name.
 
-    The shelf (here `conversations`) is the folder that contains the folders of the days. Shelf and
-    day are "" if the id does not contain them.
+    The shelf (here `conversations`) is the folder that contains the folders of the days. The id may
+    also be `DAY/NAME` or `NAME`. Then the missing parts are "".
     """
     if type(id) is not str or id.count("/") < 2:
         day, _, name = check_workspace_id(id).rpartition("/")
@@ -429,7 +431,7 @@ def _rewrite_json(
 
 
 def _refuse_foreign(folder: str) -> None:
-    """Raise SessionStorageError if a folder holds files that cortext did not write."""
+    """Raise SessionStorageError if a folder contains files that cortext did not write."""
     with os.scandir(folder) as entries:
         foreign = [
             entry.name

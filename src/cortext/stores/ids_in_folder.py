@@ -1,4 +1,4 @@
-"""Find the ids of sessions by the names of their files."""
+"""Find the ids of the sessions in a folder by the names of the files."""
 
 from __future__ import annotations
 

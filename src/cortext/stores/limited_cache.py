@@ -11,7 +11,7 @@ T = TypeVar("T")
 class LimitedCache(Generic[T]):
     """A cache of at most `most` values, by key.
 
-    If the cache is full, a new value replaces the value that was put in first.
+    If the cache is full, a new value replaces the value that was stored first.
     """
 
     def __init__(self, most: int = 16) -> None:
@@ -23,10 +23,10 @@ class LimitedCache(Generic[T]):
         return self._items.get(key)
 
     def put(self, key: str, item: T) -> T | None:
-        """Store `item` under `key`, and return the value that this removes from the cache, or None.
+        """Store `item` under `key`. Return the value that it replaces, or None.
 
-        The removed value is the earlier value of the key. If the key is new and the cache is full,
-        it is the oldest value of the cache.
+        If the key is already in the cache, the earlier value of the key is replaced. If the key is
+        new and the cache is full, the oldest value of the cache is replaced.
         """
         with self._lock:
             replaced = self._items.pop(key, None)

@@ -57,8 +57,8 @@ class LinePaths(msgspec.Struct, frozen=True):
 class StoredSession(msgspec.Struct, frozen=True):
     """A session that was read from disk, with a list of its damage.
 
-    `records` says which tool calls are stored with the messages, and which ones in the head (the
-    part of a session without its messages).
+    `records` tells which tool calls are stored together with messages, and which tool calls are
+    stored in the head (the part of a session without its messages).
     """
 
     reading: Reading
@@ -66,9 +66,10 @@ class StoredSession(msgspec.Struct, frozen=True):
 
 
 class LineStore(SessionStore):
-    """A session store with one record in each line of a file.
+    """The base class of session stores with one record in each line of a file.
 
-    This class implements `append`, `tail`, `load` and `read`. Subclasses implement the rest.
+    This class implements `append`, `tail`, `load` and `read`. Subclasses implement the other
+    methods.
     """
 
     format: Format
@@ -109,15 +110,15 @@ class LineStore(SessionStore):
 
     @property
     def _shelf(self) -> str:
-        """The folder that contains `.cortext`, where the locks and temporary files are."""
+        """The folder that contains `.cortext`, the folder of the locks and temporary files."""
         return self._folder
 
     @abstractmethod
     def _files(self, id: str) -> LinePaths:
         """Return the paths of a session's files.
 
-        A store that computes the paths from the id does not check that the files exist. A store
-        that has to search for the session raises SessionNotFoundError.
+        A store that can compute the paths from the id does not check that the files exist. A store
+        that must search for the session raises SessionNotFoundError if there is no such session.
         """
 
     @abstractmethod
@@ -180,16 +181,16 @@ class LineStore(SessionStore):
             appender.close()
 
     def _only_records(self, data: bytes, is_whole_file: bool) -> bytes:
-        """Return the lines in `data` that are records, without the line of the head.
+        """Return the lines of `data` that are records, without the line of the head.
 
-        A record is a message with its tool calls. `data` is the end of a file. `is_whole_file` says
-        whether it is the whole file.
+        A record is a message with its tool calls. `data` is the end of a file, or the whole file if
+        `is_whole_file` is true.
         """
         return data
 
     @abstractmethod
     def _stored_head(self, files: LinePaths) -> dict[str, Any]:
-        """Return the head of a session: its stored fields without the messages.
+        """Return the stored head of a session: all fields except the messages.
 
         ValueError or OSError is raised if there is no readable head.
         """
@@ -212,13 +213,16 @@ class LineStore(SessionStore):
 
     @classmethod
     def _is_complete_line(cls, line: bytes) -> bool:
-        """Return whether `line`, the last line of a file, is complete without its newline."""
+        """Return whether the last line of a file is complete.
+
+        `line` is the last line. It does not end with a newline.
+        """
         return cls._is_record(line)
 
     def _appender(self, id: str) -> Appender:
         """Return the appender of a session, which keeps the session's file open.
 
-        The id is checked only if no appender is cached yet, so that repeated appends are fast.
+        A cached appender is returned without a check of the id, so that repeated appends are fast.
         """
         appender = self._appenders.get(id) if type(id) is str else None
         return appender or self._open_appender(id)
@@ -263,11 +267,11 @@ class LineStore(SessionStore):
     def _join(
         self, id: str, path: str, head: dict[str, Any], damages: list[Damage], lines: RecordBlock
     ) -> StoredSession:
-        """Build a session from its decoded `head` (title, times and so on) and its messages.
+        """Build a session from its decoded head and its messages.
 
-        `lines` has the messages. `damages` lists the damage of the head, and `path` is the file of
-        the head. If the head is unusable, a new head is made from the messages, and the result
-        lists the damage.
+        `head` has the title, the times and so on. `lines` has the messages. `damages` lists the
+        damage of the head, and `path` is the path of the file with the head. If the head is
+        unusable, a new head is made from the messages, and the result lists the damage.
         """
         refuse_newer(head, path)
         in_lines = frozenset(call.id for _, call in lines.invocations)
@@ -289,7 +293,10 @@ class LineStore(SessionStore):
         return {"created_at": record_dicts.iso(when)}
 
     def _guess_start(self, path: str) -> datetime:
-        """Return when a session without any message began; the head file `path` is unusable."""
+        """Guess when a session began that has neither a usable head nor messages.
+
+        `path` is the path of the file with the unusable head.
+        """
         try:
             return datetime.fromtimestamp(os.stat(path).st_mtime, UTC)
         except FileNotFoundError:

@@ -45,7 +45,7 @@ _BLOCK = 1 << 18
 class _FirstLine(msgspec.Struct, frozen=True):
     """Line 1 of a log: the decoded head (title, times and so on), and the damage of the line.
 
-    The messages begin at the byte offset `cut` and at the line number `line`.
+    The messages begin at the byte offset `cut`, and at the line with the number `line`.
     """
 
     head: dict[str, Any]
@@ -57,8 +57,8 @@ class _FirstLine(msgspec.Struct, frozen=True):
 class LogStore(LineStore):
     """A session store in a folder of log files.
 
-    An append writes at the end of a session's file. A change of the head rewrites the file while it
-    is locked.
+    An append writes at the end of a session's file. A change of the head rewrites the file. The
+    file is locked meanwhile.
     """
 
     format: Format = log.LOG
@@ -108,8 +108,8 @@ class LogStore(LineStore):
     def amend(self, id: str, **fields: Any) -> Session:
         """Set attributes of a session, such as `title="New"`, and store them.
 
-        Return the session without its messages. The lines of the messages are copied undecoded.
-        SessionCorruptedError is raised if line 1 is not a head.
+        Return the session without its messages. The stored messages are copied without being
+        decoded. SessionCorruptedError is raised if line 1 is not a head.
         """
         files = self._files(id)
         with storage_errors("write", files.lines), self._lock(files):
@@ -129,8 +129,8 @@ class LogStore(LineStore):
     def blocks(self, id: str, size: int = _BLOCK) -> Iterator[RecordBlock]:
         """Yield the records (messages with tool calls) of a session in order, block by block.
 
-        Use this method for a session that does not fit into memory. `size` is the size of a block
-        in bytes. The first block also lists the damage of the head.
+        Use this method for a session that does not fit into memory. `size` is the approximate size
+        of a block in bytes. The first block also lists the damage of the head.
         """
         path, line = self._path(id), 1
         for data in self._blocks(id, size):
@@ -150,8 +150,8 @@ class LogStore(LineStore):
     def delete(self, id: str, *, unless: Callable[[], bool] | None = None) -> bool:
         """Remove a session permanently, and return whether it was removed.
 
-        Its side files, such as `*.torn`, are removed as well. `unless` is called while the session
-        is locked against other writers. If `unless` returns True, nothing is removed.
+        Its side files, such as `*.torn`, are removed too. `unless` is called while the session is
+        locked against other writers. If `unless` returns True, nothing is removed.
         """
         files = self._files(id)
         if not os.path.lexists(files.lines):
@@ -179,7 +179,7 @@ class LogStore(LineStore):
     def _add_others_messages(self, session: Session, path: str) -> bool:
         """Add to `session` the messages that other writers stored in the file at `path`.
 
-        Return whether that file is damaged.
+        Return whether the file is damaged.
         """
         if not os.path.lexists(path):
             return False

@@ -17,9 +17,9 @@ from cortext.stores.port import Reading, SessionStore
 
 
 class MemoryStore(SessionStore):
-    """A session store in a dict. Sessions are copied when they are stored and when they are loaded.
+    """A session store in memory. The sessions are gone when the process ends.
 
-    The sessions are gone when the process ends.
+    Sessions are copied when they are stored and when they are loaded.
     """
 
     def __init__(self, *, on_change: Callable[[str], None] | None = None) -> None:

@@ -15,9 +15,10 @@ from cortext.stores.limited_cache import LimitedCache
 class KnownRecords:
     """The records that each Session object had when a store last returned or saved the object.
 
-    Records are messages and tool calls. A save uses them to tell two cases apart. A stored record
-    that the object never had was added by another writer, so the save keeps it. A record that the
-    object had, and no longer has, was removed by the caller, so the save removes it.
+    Records are messages and tool calls. A save uses this class to decide about stored records that
+    the object does not have. If the object never had a record, another writer added the record, and
+    the save keeps it. If the object once had the record, the caller removed it, and the save
+    removes it too.
     """
 
     def __init__(self) -> None:
@@ -34,11 +35,11 @@ class KnownRecords:
         self._latest.put(session.id, records)
 
     def add_others_records(self, session: Session, stored: Session) -> None:
-        """Add to `session` the records that other writers added to `stored`.
+        """Add to `session` the records that other writers added to `stored`, the stored session.
 
-        `stored` is the session that the store has now. A record counts as added by another writer
-        if `session` neither has it nor had it at the last `note`. If `session` was never passed to
-        `note`, the last noted object with the same session id replaces it in this comparison.
+        These are the stored records that `session` does not have, and did not have at its last
+        `note`. If `session` was never passed to `note`, use the last `note` of an object with the
+        same session id.
         """
         noted = self._records.get(id(session))
         known_records = self._latest.get(session.id) if noted is None else noted[1]
@@ -67,9 +68,9 @@ def add_records(
     messages: Sequence[SessionMessage],
     tool_invocations: Sequence[ToolInvocation],
 ) -> int:
-    """Add to `session` the messages with new ids, and return the number of added messages.
+    """Add the messages with new ids to `session`, and return the number of added messages.
 
-    `tool_invocations` are the tool calls before the first message. They are added only if that
+    `tool_invocations` are the tool calls before the first message. They are added only if the first
     message is new. ValueError is raised for tool calls without a message.
     """
     check_tool_calls(messages, tool_invocations)

@@ -46,7 +46,7 @@ class SessionStore(Protocol):
         `updated_at` is not changed.
 
         Messages that other writers stored since this store last loaded or saved the session are not
-        lost. They are stored after the messages of `session`, and this call adds them to
+        lost. They are stored after the messages of `session`. This call also adds them to
         `session.messages`.
 
         If this store never loaded or saved the session, every stored message counts as a message of
@@ -57,8 +57,8 @@ class SessionStore(Protocol):
     def checkpoint(self, session: Session) -> None:
         """Write only the head of the session: its fields without the records (messages).
 
-        The stored records are not changed. Tool calls that no message follows yet are part of the
-        head.
+        The stored records are not changed. The head contains the tool calls that are not followed
+        by a message yet.
         """
         ...
 
@@ -85,7 +85,7 @@ class SessionStore(Protocol):
         - when the store opens the session, the messages in the last 64 KB and in the last 100 lines
           of the session's file. A store opens a session again after it has opened 64 others.
 
-        Any number of processes may append to one session.
+        Any number of processes may append to one session at the same time.
         """
         ...
 
@@ -95,7 +95,8 @@ class SessionStore(Protocol):
         SessionNotFoundError is raised if the session does not exist. SessionCorruptedError, with
         file and line, is raised if stored data is lost or cannot be read.
 
-        A torn last line is logged and left out: the call that wrote it never returned.
+        A torn last line is logged and left out. It is not lost data, because the call that wrote
+        the line never returned.
         """
         ...
 
@@ -119,7 +120,7 @@ class SessionStore(Protocol):
     def delete(self, id: str) -> bool:
         """Remove the session permanently, and return whether it existed.
 
-        Its side files are removed as well: the backup, and copies that cortext saved as `*.torn`,
+        Its side files are removed too: the backup, and copies that cortext saved as `*.torn`,
         `*.corrupt` or `*.replaced`.
         """
         ...

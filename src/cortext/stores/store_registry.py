@@ -35,10 +35,10 @@ SERVERS: dict[str, tuple[str, str]] = {
 
 
 def open_session_store(url: str, *, on_change: Callable[[str], None] | None = None) -> SessionStore:
-    """Open the session store that a URL names.
+    """Open the session store at a URL.
 
     `on_change` is called with the id of each session that the store changes. ValueError is raised
-    for an unsupported URL. Its message lists the supported kinds of URLs.
+    for an unsupported URL. The error message lists the supported kinds of URLs.
     """
     kind, colon, path = url.partition(":")
     if not colon or kind not in {**STORES, **SERVERS}:
@@ -60,9 +60,9 @@ def kinds() -> str:
 
 
 def without_password(url: str) -> str:
-    """Return a URL with `…` in place of user, password and query, for an error message.
+    """Return a URL for an error message, with `…` in place of user, password and query.
 
-    The URL may be any text that a user typed: even an unsupported URL may contain a password.
+    `url` may be any text that a user typed, because even an unsupported URL may contain a password.
     """
     url, query, _ = url.partition("?")
     before, at, after = url.rpartition("@")

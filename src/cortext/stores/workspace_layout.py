@@ -1,8 +1,8 @@
 """The layout of a workspace on disk: a conversation is in `conversations/DATE/ID/.session/`.
 
 Conversations in `TYPE/DATE/ID/` and in `conversations/TYPE/DATE/ID/` are also found. A *day* is a
-folder named by a date. A *shelf* is a folder that contains days, such as `conversations/`. A
-*place* is the path of one conversation.
+folder whose name is a date. A *shelf* is a folder that contains days, such as `conversations/`. A
+*place* is the path of the folder of one conversation.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _RESERVED_NAMES = frozenset(("conversations", "resume", "stop-conversation"))
 
 
 class ConversationPath(msgspec.Struct, frozen=True):
-    """The path of one conversation: `{shelf}/{day}/{name}`.
+    """The path of the folder of one conversation: `{shelf}/{day}/{name}`.
 
-    `shelf` is a path, such as that of `conversations/`. `day` is a date, and `name` is the id.
+    `shelf` is a path, such as the path of `conversations/`. `day` is a date, and `name` is the id.
     """
 
     shelf: str
@@ -62,10 +62,10 @@ def conversations_dir(root: str) -> str:
 
 
 def shelves(root: str) -> list[str]:
-    """Return the shelves of a workspace: the folders that may contain folders named by dates.
+    """Return the paths of the shelves, the folders of a workspace that may contain days.
 
-    The first is `conversations/`, even if it does not exist. The others are the existing folders of
-    conversation types, such as `plan/`.
+    The first path is that of `conversations/`, even if the folder does not exist. The others are
+    the existing folders of conversation types, such as `plan/`.
     """
     conversations = conversations_dir(root)
     kinds = {*TYPES, *own_types(root)}
@@ -76,7 +76,7 @@ def shelves(root: str) -> list[str]:
 def own_types(root: str) -> list[str]:
     """Return the conversation types that a workspace defines.
 
-    A file `.workspace/commands/TYPE.md` defines a type.
+    Each file `.workspace/commands/TYPE.md` defines a type.
     """
     try:
         names = os.listdir(f"{root}/.workspace/commands")
@@ -86,10 +86,10 @@ def own_types(root: str) -> list[str]:
 
 
 def is_type(name: str) -> bool:
-    """Return whether a text is a valid name of a conversation type.
+    """Return whether a text is a valid name for a conversation type.
 
-    A valid name has only lower-case letters, digits and hyphens and begins with a letter. Names
-    that cortext uses itself, such as `resume`, are not valid.
+    A valid name has only lower-case letters, digits and hyphens, and begins with a letter. Names
+    that cortext itself uses, such as `resume`, are not valid.
     """
     letters = name.replace("-", "").isascii() and name.replace("-", "").isalnum()
     return letters and name == name.lower() and name[0].isalpha() and name not in _RESERVED_NAMES
@@ -102,15 +102,15 @@ def is_day(name: str) -> bool:
 
 
 def days(shelf: str) -> list[str]:
-    """Return the names of the folders in `shelf` that are dates, oldest first."""
+    """Return the names of the folders in `shelf` whose name is a date, oldest first."""
     return sorted(name for name in folders(shelf) if is_day(name))
 
 
 def folders(path: str) -> list[str]:
-    """Return the sorted names of the subfolders of `path`, without hidden ones.
+    """Return the sorted names of the subfolders of `path`. Hidden folders are left out.
 
-    The result is empty if `path` is missing or is not a folder. SessionStorageError is raised if
-    the folder cannot be read.
+    The result is empty if `path` does not exist or is not a folder. SessionStorageError is raised
+    if the folder cannot be read.
     """
     try:
         with os.scandir(path) as entries:
@@ -129,7 +129,7 @@ def is_folder(entry: os.DirEntry[str]) -> bool:
     """Return whether a directory entry is a folder, or a symbolic link to a folder.
 
     A link that leads in a circle is not a folder. A link that the user has no permission to follow
-    counts as a folder, so that the caller gets the error when it reads the folder.
+    counts as a folder, so that the caller gets an error when reading the folder.
     """
     try:
         return entry.is_dir()
@@ -158,9 +158,9 @@ def is_name(name: str) -> bool:
 
 
 def document_in(folder: str) -> str:
-    """Return the name of the markdown file in a conversation's folder.
+    """Return the name of the markdown file in the folder of a conversation.
 
-    Return "" if there is no markdown file or no folder.
+    Return "" if there is no markdown file, or if the folder cannot be read.
     """
     try:
         names = sorted(name for name in os.listdir(folder) if name.endswith(".md"))
@@ -171,11 +171,11 @@ def document_in(folder: str) -> str:
 
 
 def guess_start(place: ConversationPath) -> datetime:
-    """Return when a conversation probably began, if no session file says so.
+    """Return when a conversation probably began, if no session file contains the time.
 
-    The name of its folder has the day. If a file of the conversation was last changed on that day,
-    return the time of that change. Otherwise return noon. If the name is no valid date, only the
-    times of the files count.
+    The folder's path contains the day. If files of the conversation were last changed on that day,
+    the result is the earliest of these times. Otherwise it is noon of that day. If the day is not a
+    valid date, the result is the earliest time at which any of the files was changed.
     """
     now = clock.now()
     changed = [now]

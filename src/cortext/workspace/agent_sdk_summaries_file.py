@@ -1,6 +1,6 @@
 """The file in which the Claude Agent SDK adapter caches summaries of the sessions in a folder.
 
-The file can be deleted at any time. The adapter creates it again.
+The file can be deleted at any time, because the adapter creates it again.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def summaries_path(folder: str) -> str:
 def remove_summaries(folder: str) -> None:
     """Delete the file that caches the summaries of a folder's sessions.
 
-    The additional files of SQLite, such as `-wal`, are deleted as well.
+    The additional files that SQLite creates, such as `-wal`, are deleted too.
     """
     for ending in ("", "-wal", "-shm", "-journal"):
         remove_if_there(summaries_path(folder) + ending)

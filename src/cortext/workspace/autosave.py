@@ -35,11 +35,13 @@ class AutoSaveThread(threading.Thread):
 def start_auto_save(
     interval: float, save: Callable[[], bool], on_end: Callable[[Any], None]
 ) -> Any:
-    """Start to call `save` every `interval` seconds, until it returns False.
+    """Call `save` every `interval` seconds in the background, until `save` returns False.
 
-    Return an object with a `cancel()` method, or None if `interval` is not positive. The object is
-    a task if an event loop runs in this thread, and a thread otherwise. `on_end` is called with the
-    task when it ends for any reason. It is not called for a thread.
+    If an event loop runs in this thread, start a task, otherwise a thread. Return the task or the
+    thread, which both have a `cancel()` method. Return None if `interval` is not positive.
+
+    `on_end` is called with the task when the task ends for any reason. It is never called for a
+    thread.
     """
     if interval <= 0:
         return None
@@ -52,7 +54,7 @@ def start_auto_save(
 
 
 def start_thread(interval: float, save: Callable[[], bool]) -> AutoSaveThread:
-    """Start and return a thread that calls `save` every `interval` seconds."""
+    """Start a thread that calls `save` every `interval` seconds, and return the thread."""
     thread = AutoSaveThread(interval, save)
     thread.start()
     return thread

@@ -20,7 +20,7 @@ _NOTE_PERCENT, _WARNING_PERCENT = 80, 90  # percent
 _FEWEST_LAST = 2
 _MOST_TOKENS_IN_TURN = 1_000_000
 RETRIES = "retries"
-"""A key in a turn's `structured_data`. Its value is the id of the earlier turn that it repeats."""
+"""A key in a turn's `structured_data`, for the id of the earlier turn that this turn repeats."""
 
 
 class Prompt(NamedTuple):
@@ -36,9 +36,9 @@ def estimate(text: str) -> int:
 
 
 def tokens_of(turn: SessionMessage) -> int:
-    """Return the number of tokens of a turn: the stored count, or an estimate if there is none.
+    """Return the number of tokens of a turn.
 
-    The stored count may be wrong, so an implausible count is ignored.
+    This is the count stored in the turn. If the count is missing or implausible, it is an estimate.
     """
     count = turn.tokens
     if count is not None and 0 <= count <= _MOST_TOKENS_IN_TURN + len(turn.content):
@@ -49,8 +49,9 @@ def tokens_of(turn: SessionMessage) -> int:
 class ContextWindow:
     """The turns of a conversation that the next prompt contains.
 
-    The prompt contains all turns until they fill `max_tokens`. After that, it contains only the
-    first two and the last ten turns. The `notes` of a `Prompt` warn the user before that happens.
+    The prompt contains all turns until they fill `max_tokens`. Then older turns are left out: the
+    first two and the last ten turns stay, or fewer of the last turns if these are too long. The
+    `notes` of a `Prompt` warn the user before turns are left out.
     """
 
     def __init__(self, max_tokens: int = MAX_TOKENS) -> None:
@@ -79,8 +80,8 @@ class ContextWindow:
     def add(self, turn: SessionMessage) -> None:
         """Add a turn that was completed or read from a file.
 
-        The turn may be a new attempt at an earlier turn. Then the earlier turn and every turn after
-        it are removed first.
+        If the turn is a new attempt at an earlier turn, first remove the earlier turn and all turns
+        after that turn.
         """
         if turn.structured_data is not None:
             self._drop_from(_retried_id(turn))
@@ -89,7 +90,7 @@ class ContextWindow:
         self._drop_what_does_not_fit()
 
     def add_all(self, turns: Sequence[SessionMessage]) -> None:
-        """Add turns in order. This is faster than calling `add` for each of very many turns."""
+        """Add turns in order. For very many turns, this is faster than calling `add` in a loop."""
         plain = all([turn.structured_data is None for turn in turns])  # noqa: C419  faster
         if not plain or len(self._first) < FIRST:
             for turn in turns:
@@ -100,7 +101,7 @@ class ContextWindow:
         self._drop_what_does_not_fit()
 
     def _drop_what_does_not_fit(self) -> None:
-        """Drop old turns that no prompt has room for, to save memory. The first turns stay."""
+        """Drop old turns that no prompt has room for, to save memory. The first two turns stay."""
         last, used, before = self._last, self.used, len(self._last)
         while used > self.max_tokens and len(last) > LAST:
             used -= tokens_of(last.popleft())
@@ -109,9 +110,9 @@ class ContextWindow:
         self._dropped += before - len(last)
 
     def before(self, id: str) -> ContextWindow:
-        """Return a copy of the window without the turn with this id and all later turns.
+        """Return a copy of the window that ends just before the turn with the id `id`.
 
-        If the window does not have the turn, the copy has all turns.
+        If the window does not have this turn, the copy has all turns.
         """
         window = ContextWindow(self.max_tokens)
         window.used, window.trimmed, window._noted_percent = (
@@ -138,7 +139,7 @@ class ContextWindow:
     def _make_room(self, more: int) -> list[str]:
         """Leave out old turns if the next prompt would be too long, and return notes for the user.
 
-        `more` is the number of tokens that the prompt has besides the turns.
+        `more` is the number of tokens in the prompt that are not part of the turns.
         """
         percent = (self.used + more) * 100 // self.max_tokens
         if self._dropped or (

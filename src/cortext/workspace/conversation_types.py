@@ -33,9 +33,10 @@ class UnknownTypeError(CortextError, LookupError):
 
 
 def built_in(part: str, name: str) -> bytes | None:
-    """Return the content of a file that cortext ships; None if there is no such file.
+    """Return the content of a markdown file that cortext ships; None if there is no such file.
 
-    `part` is "commands" or "templates", and `name` is the name of the command or of the type.
+    `part` is the folder of the file, "commands" or "templates". `name` is the name of the file
+    without `.md`.
     """
     path = os.path.join(os.path.dirname(builtin.__file__), part, f"{name}.md")
     return read_file(path) if os.path.isfile(path) else None
@@ -44,7 +45,7 @@ def built_in(part: str, name: str) -> bytes | None:
 class Types:
     """The conversation types of one workspace.
 
-    Files of the workspace override the files that cortext ships.
+    A file in `.workspace/` overrides the file with the same name that cortext ships.
     """
 
     def __init__(self, root: str) -> None:
@@ -55,18 +56,21 @@ class Types:
         return sorted({*own_types(os.path.dirname(self._folder)), *TYPES})
 
     def check(self, kind: str) -> str:
-        """Return `kind` if it is the name of a type. Raises UnknownTypeError otherwise."""
+        """Return `kind` if a type with this name exists. Otherwise raise UnknownTypeError."""
         known = self.names()
         if kind not in known:
             raise UnknownTypeError(kind, known)
         return kind
 
     def command(self, kind: str) -> str:
-        """Return the command text of a type: the instructions for the agent."""
+        """Return the command text of a type: the instructions for the agent.
+
+        The result is "" if the type has no command text.
+        """
         return self._text("commands", kind)
 
     def about(self, kind: str) -> str:
-        """Return a one-line description of a type: the first line of its command text."""
+        """Return a one-line description of a type: the first line of text in its command text."""
         lines = (line.strip() for line in self.command(kind).split("\n"))
         first_line = next(
             (line for line in lines if line and not line.startswith(("#", "---"))), ""
@@ -74,17 +78,17 @@ class Types:
         return " ".join(first_line.split())[:200] or f"A conversation of the type {kind}."
 
     def command_hash(self, kind: str) -> str:
-        """Return a hash of a type's command text, which changes when the text changes."""
+        """Return a hash of the command text of a type. If the text changes, the hash changes."""
         import hashlib
 
         return "sha256:" + hashlib.sha256(self.command(kind).encode()).hexdigest()
 
     def template(self, kind: str) -> str:
-        """Return the template of a type's markdown, with placeholders such as `{{title}}`."""
+        """Return the template of a type's markdown file, with placeholders such as `{{title}}`."""
         return self._text("templates", kind) or "# {{title}}\n\n{{date}}\n"
 
     def document(self, kind: str, *, title: str, id: str, date: str) -> str:
-        """Return the markdown of a new conversation: the template of its type, filled in.
+        """Return the markdown of a new conversation, made from the template of its type.
 
         Control characters in the title are replaced, because users read the file in terminals.
         """

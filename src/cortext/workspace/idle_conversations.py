@@ -1,4 +1,7 @@
-"""Find idle conversations. After some minutes without activity, they count as paused."""
+"""Find idle conversations: active conversations that had no activity for some minutes.
+
+An idle conversation counts as paused.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ _RECENT_MICROS = 30 * 86_400 * 1_000_000
 def find_idle(rows: Iterable[ConversationRow], minutes: float) -> list[ConversationRow]:
     """Return the active rows whose last activity is more than `minutes` minutes ago.
 
-    If `minutes` is 0, return no rows.
+    If `minutes` is 0, no conversation is idle.
     """
     if not minutes:
         return []
@@ -39,11 +42,11 @@ def find_auto_paused(rows: Iterable[ConversationRow]) -> list[ConversationRow]:
 
 
 def show_effective_status(rows: list[ConversationRow], minutes: float) -> list[ConversationRow]:
-    """Return the rows with the status that users should see.
+    """Return the rows with the status that users should see, which may differ from the files.
 
-    The status may differ from the status in the files. A conversation is idle after `minutes`
-    minutes without activity. An `active` row that is idle becomes `paused`. A row that was paused
-    because it was idle, but is not idle any more, becomes `active`.
+    A conversation is idle after `minutes` minutes without activity. An active row that is idle
+    becomes `paused`. A row that cortext paused because it was idle, but that has activity again,
+    becomes `active`.
     """
     changed = {row.identity: "paused" for row in find_idle(rows, minutes)}
     changed |= {row.identity: "active" for row in _find_continued(rows, minutes)}
@@ -64,7 +67,7 @@ def idle_limit(minutes: float) -> int:
 
 
 def _find_continued(rows: Iterable[ConversationRow], minutes: float) -> list[ConversationRow]:
-    """Return the rows that were paused because they were idle, but are not idle any more.
+    """Return the rows that cortext paused because they were idle, but that have activity again.
 
     Their last activity is at most `minutes` minutes ago.
     """

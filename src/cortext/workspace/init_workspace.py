@@ -27,11 +27,12 @@ If a file still has this digest, no user has changed the file.
 
 
 class InitResult(msgspec.Struct, frozen=True):
-    """The files of a workspace after `initialize`, as paths relative to the workspace.
+    """What `initialize` did with the files of a workspace. The paths are relative to the workspace.
 
-    `made` are the files that were written. `created` are those of them that did not exist before.
-    `same` are the files that needed no change. `kept` are the files that a user changed and that
-    were not overwritten.
+    - `made`: files that were written
+    - `created`: those files in `made` that did not exist before
+    - `same`: files that needed no change
+    - `kept`: files that a user changed, and that were therefore not overwritten
     """
 
     made: list[str]
@@ -46,8 +47,9 @@ def initialize(
     """Create or update the files of a workspace in the folder `root`.
 
     The AI tools in `tools` get a slash command for each conversation type. Tools that already have
-    slash commands in the workspace get them too. `overwrite` is called for each file that a user
-    changed. It gets the path and a diff, and returns whether to overwrite the file.
+    slash commands in the workspace get these commands too. `overwrite` is called for each file that
+    a user changed. It gets the path of the file and a diff, and returns whether to overwrite the
+    file.
     """
     result = InitResult([], [], [], [])
     with storage_errors("initialize", root):
@@ -76,7 +78,7 @@ def initialize(
 
 
 def _workspace_files() -> Iterator[tuple[str, bytes]]:
-    """Yield path and content of each file that every workspace has."""
+    """Yield the path and the content of each file that every workspace has."""
     for kind in TYPES:
         yield f".workspace/templates/{kind}.md", built_in("templates", kind) or b""
     for name in (*TYPES, "resume", "stop-conversation"):
@@ -86,9 +88,9 @@ def _workspace_files() -> Iterator[tuple[str, bytes]]:
 
 
 def connected_tools(installed: Iterable[str]) -> list[str]:
-    """Return the tools that a workspace has slash commands for.
+    """Return the AI tools for which cortext has written slash commands to a workspace.
 
-    `installed` has the paths of the files that cortext wrote to the workspace.
+    `installed` has the paths of all files that cortext wrote to the workspace.
     """
     names = tuple(installed)
     return [
@@ -99,10 +101,10 @@ def connected_tools(installed: Iterable[str]) -> list[str]:
 
 
 def _command_files(root: str, tools: Iterable[str]) -> Iterator[tuple[str, bytes]]:
-    """Yield path and content of a slash command file for each conversation type and each tool.
+    """Yield the path and the content of a slash command file for each tool and conversation type.
 
-    The file does not contain the instructions for the agent. When the command runs, it reads them
-    from `.workspace/commands/`.
+    The file does not contain the instructions for the agent. The slash command reads them from
+    `.workspace/commands/` when it runs.
     """
     types = Types(root)
     for tool in tools_with_commands():
@@ -131,7 +133,10 @@ def _read_installed(root: str) -> dict[str, str]:
 
 
 def _write_installed(root: str, installed: dict[str, str]) -> None:
-    """Write the digests of the installed files in the format of `sha256sum`, if they changed."""
+    """Write the digests of the installed files, in the format of `sha256sum`.
+
+    The file is not written if the digests have not changed.
+    """
     data = "".join(f"{digest}  {name}\n" for name, digest in sorted(installed.items())).encode()
     path = os.path.join(root, _INSTALLED)
     if not os.path.lexists(path) or read_file(path) != data:

@@ -25,8 +25,8 @@ def known_workspaces() -> list[str]:
 def remember_workspace(root: str) -> None:
     """Add a workspace to the file of known workspaces.
 
-    If the file cannot be written, `cortext list` finds the workspace only when the user runs the
-    command inside the workspace.
+    If the file cannot be written, no error is raised. Then `cortext list` finds the workspace only
+    if the user runs the command inside the workspace.
     """
     if root != paths.personal_workspace():
         _remember(paths.known_workspaces(), root)
@@ -35,8 +35,8 @@ def remember_workspace(root: str) -> None:
 def forget_gone() -> list[str]:
     """Remove workspaces that do not exist any more from the file of known workspaces.
 
-    Return the removed workspaces. Raises SessionStorageError if the file cannot be read or written;
-    the file is then not changed.
+    Return the removed workspaces. Raises SessionStorageError, and leaves the file as it is, if the
+    file cannot be read or written.
     """
     path = paths.known_workspaces()
     with storage_errors("read", path), FileLock(f"{path}.lock", guards=path):
@@ -59,8 +59,8 @@ def program_folders() -> list[str]:
 def remember_program(folder: str) -> None:
     """Record that a program stores logs in `folder`, so that `cortext list` finds them.
 
-    The path is added to a text file. If the file cannot be written, `cortext list` searches the
-    folder only if the settings name it.
+    The path is added to a text file. If this file cannot be written, no error is raised. Then
+    `cortext list` searches the folder only if the settings contain it.
     """
     if folder != paths.program_sessions():
         _remember(paths.known_programs(), folder)
@@ -77,9 +77,11 @@ def document_folders() -> list[str]:
 def remember_documents(folder: str) -> None:
     """Record that a program stores documents in `folder`, so that `cortext list` finds them.
 
-    The path is added to a text file. If the file cannot be written, `cortext list` searches the
-    folder only if the settings name it. Folders of logs have a separate file, because the JSON
-    files in a folder of logs are not session documents.
+    The path is added to a text file. If this file cannot be written, no error is raised. Then
+    `cortext list` searches the folder only if the settings contain it.
+
+    Folders of logs are recorded in another file, because the JSON files in a folder of logs are not
+    session documents.
     """
     if folder != paths.document_dir():
         _remember(paths.known_documents(), folder)
@@ -110,9 +112,10 @@ def _try_read_paths(path: str) -> list[str]:
 
 
 def _read_paths(path: str) -> list[str]:
-    """Return the paths in a file of known folders. Raises OSError if the file cannot be read.
+    """Return the paths in a file of known folders.
 
-    A caller that rewrites the file must not take an unreadable file for an empty one.
+    The result is empty if the file does not exist. Raises OSError if the file cannot be read, so
+    that a caller that rewrites the file does not treat it as empty.
     """
     try:
         with open(path, "rb") as file:

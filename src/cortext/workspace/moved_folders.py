@@ -2,8 +2,8 @@
 
 AI tools record the folder in which a session took place. After a user has declared a move, each
 session that began before the move counts as if it took place in the new folder. Later sessions in
-the old folder stay there: somebody made that folder again. The moves are in a text file, one per
-line, which a user can read and edit.
+the old folder stay there, because somebody created that folder again. The moves are in a text file,
+one per line, which a user can read and edit.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _ESCAPES = (("%", "%25"), ("\n", "%0A"), (_SEPARATOR, "%09"))
 class FolderMove(msgspec.Struct, frozen=True):
     """A folder that was moved from `old` to `new`. Both are absolute paths.
 
-    `since` is the time of the move, in microseconds since 1970. Only sessions that began before it
-    have moved. If `since` is None, all sessions have moved.
+    `since` is the time of the move, in microseconds since 1970. The move counts only for sessions
+    that began before this time. If `since` is None, it counts for all sessions.
     """
 
     old: str
@@ -37,7 +37,10 @@ class FolderMove(msgspec.Struct, frozen=True):
     since: int | None = None
 
     def applies_to(self, began: int | None) -> bool:
-        """Return whether a session that began at this time has moved; None is an unknown time."""
+        """Return whether the move counts for a session that began at the time `began`.
+
+        `began` is in microseconds since 1970. If `began` is None (unknown), the move counts.
+        """
         return not (self.since and began) or began < self.since
 
 
@@ -52,10 +55,10 @@ class MovedFolders:
         return bool(self.moves)
 
     def follow(self, path: str, began: int | None = None) -> str:
-        """Return the path where the folder of a session is now; the same path if it did not move.
+        """Return where the folder `path` of a session is now. Return `path` if it did not move.
 
-        `began` is the start of the session in microseconds since 1970. None means that the time is
-        unknown; then every move counts.
+        `began` is the start of the session in microseconds since 1970. If `began` is None
+        (unknown), every move counts.
         """
         for move in self.moves:
             if not (_is_below(path, move.old) and move.applies_to(began)):
@@ -73,7 +76,10 @@ def _is_below(path: str, folder: str) -> bool:
 
 
 def moved_folders() -> MovedFolders:
-    """Return the moves that the user has declared. There are none if the file is unreadable."""
+    """Return the moves that the user has declared.
+
+    If the file of the moves is missing or cannot be read, the result has no moves.
+    """
     try:
         return MovedFolders(_read(paths.moved_folders()))
     except OSError:
@@ -82,15 +88,15 @@ def moved_folders() -> MovedFolders:
 
 
 def declare_move(old: str, new: str, since: int | None = None) -> None:
-    """Record that the folder `old` is now the folder `new`.
+    """Record that the user has moved the folder `old` to `new`.
 
-    `since` is the time of the move, in microseconds since 1970. None means that sessions of `old`
-    count as sessions of `new`, whenever they began.
+    `since` is the time of the move, in microseconds since 1970. The move counts only for sessions
+    that began before this time. If `since` is None, it counts for all sessions.
 
-    Earlier moves to `old` then lead to `new`. If the folder was moved from `new` to `old` before,
-    the folder is back, and that move is forgotten.
+    Earlier moves to `old` are changed, so that they lead to `new`. If this is a move back to an
+    earlier place, the earlier move is forgotten.
 
-    Raises SessionStorageError if the file cannot be written.
+    Raises SessionStorageError if the file of the moves cannot be written.
     """
     latest = FolderMove(old, new, since)
     following = MovedFolders([latest])
@@ -107,9 +113,9 @@ def declare_move(old: str, new: str, since: int | None = None) -> None:
 
 
 def forget_move(old: str) -> bool:
-    """Forget that the folder `old` was moved. Return whether there was such a move.
+    """Forget that the folder `old` was moved. Return False if no such move was declared.
 
-    Raises SessionStorageError if the file cannot be written.
+    Raises SessionStorageError if the file of the moves cannot be written.
     """
     found: list[FolderMove] = []
 
@@ -147,7 +153,7 @@ def _read(path: str) -> list[FolderMove]:
 
 
 def _parse_since(text: str) -> int | None:
-    """Return a time in microseconds since 1970; None if the text is no time."""
+    """Convert an ISO time to microseconds since 1970. Return None if the text is not a time."""
     with suppress(ValueError, OverflowError):
         return micros(datetime.fromisoformat(text).astimezone())
     return None

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def running_loop() -> AbstractEventLoop | None:
-    """Return the event loop that runs in this thread; None if no loop runs."""
+    """Return the event loop that runs in this thread; None if there is no such loop."""
     # A program without an event loop should not pay for importing asyncio.
     asyncio: Any = sys.modules.get("asyncio")
     if asyncio is None:

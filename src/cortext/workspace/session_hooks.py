@@ -1,4 +1,7 @@
-"""Hooks: functions that a `SessionManager` calls at the events of a session."""
+"""Hooks: functions that a `SessionManager` calls when something happens to a session.
+
+`EVENTS` has the names of the events, such as `session:save`.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ An event loop has only weak references to its tasks, so this set keeps the tasks
 
 
 class Hooks:
-    """The hooks for each event. An error in a hook is logged and does not affect the caller."""
+    """The hooks of each event. An error in a hook is logged and does not affect the caller."""
 
     def __init__(self) -> None:
         self._hooks: dict[str, list[tuple[Hook, AbstractEventLoop | None]]] = {
@@ -35,8 +38,8 @@ class Hooks:
     def register(self, event: str, hook: Hook) -> None:
         """Register `hook`, a function that is called each time the event happens.
 
-        Raises ValueError for an unknown event or a hook that is not callable. Raises RuntimeError
-        for a coroutine function if no event loop is running.
+        Raises ValueError for an unknown event, or if `hook` is not callable. Raises RuntimeError if
+        `hook` is a coroutine function and no event loop is running.
         """
         hooks = self._hooks_for(event)
         if not callable(hook):
@@ -50,7 +53,10 @@ class Hooks:
         hooks.append((hook, loop))
 
     def unregister(self, event: str, hook: Hook) -> bool:
-        """Remove a hook from an event. Return False if the hook was not registered."""
+        """Remove a hook from an event. Return False if the hook was not registered.
+
+        Raises ValueError for an unknown event.
+        """
         hooks = self._hooks_for(event)
         for position, (registered, _) in enumerate(hooks):
             if registered == hook:
@@ -71,7 +77,7 @@ class Hooks:
     def _schedule(
         self, event: str, hook: Hook, work: Awaitable[Any], registered: AbstractEventLoop | None
     ) -> None:
-        """Run the coroutine `work` of a hook on the event loop of this thread.
+        """Run `work`, the coroutine of a hook, on the event loop of this thread.
 
         If this thread has no loop, use `registered`, the loop in which the hook was registered. For
         example, auto-save calls hooks in a thread that has no loop.
@@ -120,8 +126,8 @@ def _name_of(hook: Hook) -> str:
 def log() -> logging.Logger:
     """Return the logger "cortext.lifecycle".
 
-    Importing `logging` is slow, so this function imports it on demand. An object that needs the
-    logger at interpreter exit must get it earlier, because nothing can be imported then.
+    Importing `logging` is slow, so this function imports the module on demand. Code that logs while
+    the interpreter exits must call this function earlier, because nothing can be imported then.
     """
     import logging
 

@@ -27,10 +27,10 @@ _State = tuple[tuple[SessionMessage, ...], tuple[ToolInvocation, ...], bytes]
 
 
 class SessionManager:
-    """Creates, resumes, saves and closes sessions. It has at most one current session.
+    """Creates, resumes, saves and closes sessions. The manager has at most one current session.
 
-    Changes to the current session are in memory until they are saved. `save`, auto-save, `close`
-    and the end of the interpreter make them durable. Several threads may call the methods.
+    Changes to the current session are in memory until they are saved. They become durable by
+    `save`, auto-save, `close`, or the end of the interpreter. Several threads may call the methods.
     """
 
     _instance: ClassVar[SessionManager | None] = None
@@ -120,7 +120,9 @@ class SessionManager:
         """Make a saved session the current session, and save its new `updated_at`.
 
         If another session is open, that session is saved and ended first, as in `create`. A session
-        that cannot be read is restored from its backup, if there is one, with a warning in the log.
+        that cannot be read is restored from its backup, with a warning in the log. Raises
+        SessionNotFoundError if there is no such session, and SessionCorruptedError if there is no
+        readable backup either.
         """
         with self._lock:
             # The session may be the open one: load it with its latest changes.
@@ -163,8 +165,8 @@ class SessionManager:
     def get_session(self, id: str) -> Session | None:
         """Return a session without making it current; None if there is no such session.
 
-        For the id of the current session, return the live object with its unsaved changes. Raises
-        SessionCorruptedError if the file cannot be read.
+        For the id of the current session, return the current object with its unsaved changes.
+        Raises SessionCorruptedError if the file cannot be read.
         """
         with self._lock:
             if self.current_session is not None and self.current_session.id == id:
@@ -193,7 +195,10 @@ class SessionManager:
         self.index.save_if_dirty()
 
     def delete(self, id: str) -> bool:
-        """Delete a session permanently. Return False if there is no such session."""
+        """Delete a session permanently. Return False if there is no such session.
+
+        If it is the current session, there is no current session afterwards.
+        """
         with self._lock:
             gone = self.storage.delete(id)
             if self.current_session is not None and self.current_session.id == id:
@@ -203,15 +208,16 @@ class SessionManager:
     def list_sessions(self, **query: Any) -> list[SessionSummary]:
         """Return summaries of sessions.
 
-        `query` has arguments of `SessionIndex.list`, such as `limit`, `tags` and `search`.
+        `query` has the arguments of `SessionIndex.list`, such as `limit`, `tags` and `search`.
         """
         return self.index.list(**query)
 
     def add_message(self, role: Role, content: str, **fields: Any) -> SessionMessage:
         """Add a message to the current session, and return the message.
 
-        The message is in memory until `save`, auto-save, `close` or the end of the interpreter
-        makes it durable.
+        `fields` are further fields of `SessionMessage`. The message is in memory until `save`,
+        auto-save, `close` or the end of the interpreter makes it durable. Raises ValueError if
+        there is no current session.
         """
         with self._lock:
             session = self._current()
@@ -278,9 +284,9 @@ class SessionManager:
     def register_hook(self, event: str, hook: Hook) -> None:
         """Register `hook`, a function that is called each time the event happens.
 
-        The function gets the session, and for `session:message` also the message. A coroutine
-        function runs on the event loop. Raises RuntimeError for a coroutine function while no event
-        loop is running, and ValueError for an unknown event.
+        The function gets the session. For `session:message`, it also gets the message. A coroutine
+        function runs on the event loop. Raises ValueError for an unknown event, and RuntimeError
+        for a coroutine function if no event loop is running.
         """
         self._hooks.register(event, hook)
 
@@ -329,8 +335,8 @@ class SessionManager:
     def _switch_to(self, session: Session) -> Session | None:
         """Save `session` and make it the current session. Return the session that was open before.
 
-        Return None if no other session was open. If a save fails, the current session does not
-        change.
+        Return None if no other session was open. If a save fails, the current session stays the
+        same.
         """
         before = self.current_session
         self._save_changes()
@@ -378,7 +384,7 @@ class SessionManager:
         return True
 
     def _auto_save(self) -> None:
-        """Save the current session if it changed. A failure is logged; the next save retries."""
+        """Save the current session if it changed. After an error, which is logged, retry later."""
         try:
             with self._lock:
                 session = self.current_session
@@ -392,9 +398,9 @@ class SessionManager:
 
 
 def _state(session: Session) -> _State:
-    """Return a snapshot of a session. Two different snapshots mean that the session has changed.
+    """Return a snapshot of a session. If two snapshots differ, the session has changed.
 
-    Messages and tool calls never change in place, so the snapshot has only references to them.
+    Messages and tool calls never change in place, so the snapshot only refers to them.
     """
     head = json_codec.encode(encode_head(session, HEAD))
     return tuple(session.messages), tuple(session.tool_history), head
@@ -427,7 +433,7 @@ def _tag_list(tags: Sequence[str] | None) -> list[str]:
 
 
 def weak_auto_save(manager: SessionManager) -> Any:
-    """Return a function that saves the manager's current session if it changed.
+    """Return a function that saves the manager's current session if the session has changed.
 
     The function has only a weak reference to the manager. It returns False when the manager no
     longer exists, otherwise True.

@@ -62,15 +62,19 @@ class Workspace:
 
     @classmethod
     def find(cls, start: str | os.PathLike[str] | None = None) -> Workspace:
-        """Return the workspace that contains the folder `start`, or the personal workspace.
+        """Return the workspace that contains the folder `start`.
 
-        The default for `start` is the current folder.
+        If the folder is in no workspace, return the personal workspace. The default for `start` is
+        the current folder.
         """
         return cls(paths.workspace_root(start))
 
     @classmethod
     def init(cls, path: str | os.PathLike[str] = ".") -> Workspace:
-        """Make a folder a workspace. Files that a user has changed are not overwritten."""
+        """Make a folder a workspace, and return the workspace.
+
+        Files that a user has changed are not overwritten.
+        """
         root: str = os.path.abspath(os.fspath(path))
         initialize(root, overwrite=lambda name, difference: False)
         return cls(root)
@@ -78,8 +82,8 @@ class Workspace:
     def list(self) -> builtins.list[SessionSummary]:
         """Return a summary of each conversation, the latest first.
 
-        An active conversation that is idle for `sessions.pause_minutes` has the status `paused`, as
-        in `cortext list`.
+        An active conversation without activity for `sessions.pause_minutes` minutes has the status
+        `paused`, as in `cortext list`.
         """
         with Catalog.at_home() as catalog:
             rows = [row for row in catalog.list([self.root]) if row.status]
@@ -131,8 +135,9 @@ class Workspace:
         """Create a conversation for an AI tool's session that has no conversation yet.
 
         `native` is the link to the tool session, as `session.json` stores it. `cwd` is the folder
-        in which the tool session took place. `began` and `ended` are the times of its start and
-        end. If `ended` is given, the new conversation is paused. Otherwise it is active.
+        in which the tool session took place. `began` and `ended` are the times at which the tool
+        session began and ended. If `ended` is None, the new conversation is active. Otherwise it is
+        paused.
         """
         now = clock.now()
         session = Session(
@@ -190,8 +195,8 @@ class Workspace:
         """Create the folder of a new conversation, with its session and its markdown file.
 
         The id is made from the next free number of the day, the type and `topic`. `text` is the
-        content of the markdown file; None means the template of the type. `lines` is the content of
-        the message file; None means the messages of `session`.
+        content of the markdown file. If it is None, the template of the type is used. `lines` is
+        the content of `messages.jsonl`. If it is None, the messages of `session` are written.
         """
         kind = session.kind if is_type(session.kind) else "chat"
         day = _day(session.created_at)
@@ -267,11 +272,11 @@ class Workspace:
         change: Callable[[Session], bool],
         then: Callable[[Session], None] | None = None,
     ) -> Session:
-        """Change the head of a conversation (everything but its messages), and return its session.
+        """Change the head of a conversation, and return its session.
 
-        The function `change` gets the session, changes it, and returns whether the change counts as
-        activity. The function `then` is called with the saved session. The conversation is locked
-        until both functions have returned.
+        The head is everything except the messages. The function `change` gets the session, changes
+        it, and returns whether the change counts as activity. The function `then` is called with
+        the saved session. The conversation is locked until both functions have returned.
         """
         with self.changing(place):
             session = self.store.read_readable_part(place)
@@ -284,10 +289,10 @@ class Workspace:
 
     @contextmanager
     def changing(self, place: ConversationPath) -> Generator[None]:
-        """Lock a conversation during a `with` block, so that only this caller changes its head.
+        """Lock a conversation during a `with` block, so that no other caller changes its head.
 
-        The head is everything but the messages. Other callers that want to stop or rename the
-        conversation, for example, have to wait. Messages can still be added.
+        The head is everything except the messages. For example, other callers must wait if they
+        want to stop or rename the conversation. They can still add messages.
         """
         with (
             storage_errors("write", place.folder),
@@ -296,7 +301,7 @@ class Workspace:
             yield
 
     def is_locked(self, place: ConversationPath) -> bool:
-        """Return whether another process is writing to or changing a conversation now."""
+        """Return whether another process is changing or appending to a conversation now."""
         for path in (self._change_lock(place), self.store.lock_of(place)):
             try:
                 if os.path.exists(path):
@@ -313,8 +318,8 @@ class Workspace:
     def adopt(self, place: ConversationPath, *, title: str, kind: str) -> None:
         """Create a session in the conversation folder `place`, which has no session files.
 
-        `title` and `kind` (the conversation type) are for the new session. If the folder already
-        has a session, nothing changes.
+        `title` and `kind` are the title and the conversation type of the new session. If the folder
+        already has a session, nothing changes.
         """
         known = kind in self.types.names()
         now = clock.now()
@@ -357,7 +362,10 @@ class Workspace:
         return os.path.join(side_dir(conversations_dir(self.root)), "numbers", day)
 
     def _claim_number(self, day: str) -> int:
-        """Return the next free number of a day. Creating a folder for the number reserves it."""
+        """Return the next free number of a day.
+
+        The number is reserved by creating a folder for it.
+        """
         claims = self._claims_folder(day)
         make_private_dir(claims)
         folders = [claims, *(f"{shelf}/{day}" for shelf in shelves(self.root))]
@@ -373,7 +381,7 @@ class Workspace:
 
 
 def _rename_in_markdown(started: Started, parent: Session) -> None:
-    """Replace the parent's id and title by the fork's id and title, in the fork's markdown file."""
+    """Replace the parent's id and title by the fork's id and title in the fork's markdown file."""
     with open(started.document, "rb+") as file:
         text = file.read().replace(parent.id.encode(), started.session.id.encode())
         titles = parent.title, started.session.title
@@ -386,7 +394,8 @@ def _rename_in_markdown(started: Started, parent: Session) -> None:
 def _summarize(session: Session, is_current: bool) -> str:
     """Return the stored summary of a session, or make a new summary from its messages.
 
-    A stored summary is used if it is up to date (`is_current`), or if the messages give no summary.
+    The stored summary is used if it is up to date (`is_current`), or if no summary can be made from
+    the messages.
     """
     if is_current and session.summary:
         return session.summary

@@ -1,8 +1,8 @@
 """The JSON document that a markdown or HTML export contains invisibly, for a later import.
 
-People read the visible text of the file, but an import reads only the embedded document. A digest
-of the visible text is stored with the document. It shows whether somebody edited the text, because
-an import loses such edits.
+People read the visible text of the file, but an import reads only the JSON document. So an import
+loses changes to the visible text. To detect such changes, a digest of the visible text is stored
+with the document.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ def document_of(session: Session) -> bytes:
 
 
 def escape(data: bytes, characters: str = "") -> str:
-    r"""Escape the given `characters` and all non-printable characters in JSON as `\uXXXX`.
+    r"""Escape characters in JSON as `\uXXXX`, so that the values in the JSON stay the same.
 
-    `data` is JSON, and the result is JSON with the same values. `characters` must occur only inside
-    of JSON strings.
+    The given `characters` and all non-printable characters except newlines are escaped. `data` is
+    the JSON. It may contain `characters` only inside of strings.
     """
     text = data.decode("utf-8")
     unwanted = {
@@ -58,9 +58,9 @@ def _json_escape(character: str) -> str:
 
 
 def seal(shown: str, session: Session, opening: str, closing: str) -> bytes:
-    """Return the file of an export: the text `shown`, and then the session as invisible JSON.
+    """Return the content of an export file: the text `shown`, and then the session as hidden JSON.
 
-    `opening` and `closing` are the text before and after the JSON. `opening` contains `{}`, which
+    `opening` and `closing` are the texts before and after the JSON. `opening` contains `{}`, which
     is replaced by a digest of `shown`. The JSON is escaped, so it cannot contain `closing`.
     """
     data = escape(document_of(session), "<>&").replace("--", "\\u002d\\u002d")
@@ -88,5 +88,5 @@ def unseal(text: str, opening: str, closing: str) -> EmbeddedDocument | None:
 
 
 def _digest(shown: str) -> str:
-    """Return a digest of a text without its byte order mark and trailing white space."""
+    """Return a digest of a text, without the text's byte order mark and trailing white space."""
     return "sha256:" + hashlib.sha256(shown.lstrip("\ufeff").rstrip().encode()).hexdigest()

@@ -21,7 +21,7 @@ from cortext.model.session import Session
 
 
 class NotAnExportError(ValueError):
-    """A file is not an export of a session. The message says what the file is instead."""
+    """The file is not an export of a session. The message says what the file is instead."""
 
 
 class Body(msgspec.Struct, frozen=True):

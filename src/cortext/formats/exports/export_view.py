@@ -43,9 +43,9 @@ class ShownCall(msgspec.Struct, frozen=True):
 class ExportPart(msgspec.Struct, frozen=True):
     """A section of an export: a message, or tool calls that are recorded outside of messages.
 
-    `number` is the position of the message, from 1. It is 0 for tool calls outside of messages.
-    `name` is the name of the message, or "". `data` is the structured data of the message as text,
-    or "".
+    - `number`: the position of the message, from 1; it is 0 for tool calls outside of messages
+    - `name`: the name of the message, or ""
+    - `data`: the structured data of the message as text, or ""
     """
 
     number: int
@@ -121,7 +121,7 @@ def _message_part(
 
 def _show_call(call: ToolCall, result: ToolResult | None, *, in_full: bool) -> ShownCall:
     lines = [line.strip() for line in stub(call, result, "").split("\n")]
-    # Leave out the last lines of the output, which begin with ">": the reader can unfold it all.
+    # Leave out the output lines, which begin with ">": the reader can unfold the whole output.
     line = " · ".join([lines[0], *(line for line in lines[1:] if line and line[0] != ">")])
     given = "\n".join(f"{key}: {_text(value)}" for key, value in call.arguments.items())
     full = ""

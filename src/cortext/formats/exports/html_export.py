@@ -38,7 +38,7 @@ _ALIGNED = {"text-align:right": "right", "text-align:center": "center"}
 
 
 def encode(session: Session) -> bytes:
-    """Return the HTML file of a session."""
+    """Return a session as the content of an HTML file."""
     title = escape(one_line(session.title)) or "Untitled"
     lines = [*_head(title), "<body>", *_header(session, title), "<main>"]
     for part in parts(session):
@@ -59,9 +59,9 @@ def find(text: str) -> EmbeddedDocument | None:
 
 
 def render(text: str) -> str:
-    """Return the markdown text of a message as HTML.
+    """Convert the markdown text of a message to HTML.
 
-    Images are not loaded, and HTML in the text is shown as text.
+    The result loads no images, and shows HTML in the message as text.
     """
     parser = _parser()
     tokens = parse(parser, visible(text)) if len(text) <= LONGEST_MARKDOWN else None

@@ -33,7 +33,7 @@ _PUNCTUATION = re.compile(r"([\\`*_{}\[\]<>#|~&!$^])")
 
 
 def encode(session: Session) -> bytes:
-    """Return the markdown file of a session."""
+    """Return a session as the content of a markdown file."""
     lines = [f"# {_plain(session.title) or 'Untitled'}", ""]
     if session.summary.strip():
         lines += [f"> {_plain(session.summary)}", ""]
@@ -87,7 +87,7 @@ def _parser() -> MarkdownIt:
 def _block_parser() -> MarkdownIt:
     """Return a markdown parser that finds only blocks, such as paragraphs and code blocks.
 
-    It takes half the time of a full parser.
+    This parser needs half the time of a full parser.
     """
     from markdown_it import MarkdownIt
 
@@ -113,9 +113,10 @@ def _is_safe(quoted: str) -> bool:
 
 
 def _escape_quote(quoted: str, spans: bool) -> str:
-    """Escape HTML, images and link definitions in a quote with backslashes.
+    """Escape HTML, images and link definitions in a markdown quote with backslashes.
 
-    Code blocks stay unchanged. If `spans` is true, code inside a line stays unchanged too.
+    Code blocks are not escaped. If `spans` is true, code inside a line (a code span) is not escaped
+    either.
     """
     code = set[int]()
     for token in parse(_block_parser(), quoted) or ():
@@ -169,5 +170,5 @@ def _call(call: ShownCall) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return text on one line with all markdown characters escaped."""
+    """Return a text on one line, with all markdown characters escaped."""
     return _PUNCTUATION.sub(r"\\\1", one_line(text))

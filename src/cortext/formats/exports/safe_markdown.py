@@ -1,4 +1,4 @@
-"""A function that parses markdown of unknown authors, and detects if the parser loses text."""
+"""A markdown parser for texts of unknown authors. It detects if the parser library loses text."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ DEEPEST = 100
 def parse(parser: MarkdownIt, text: str, env: dict[str, Any] | None = None) -> list[Token] | None:
     """Parse a text with `parser`, and return its markdown tokens.
 
-    The result is None if the parser fails or leaves out some text. The parser adds link definitions
-    to `env`.
+    The result is None if the parser fails or leaves out some text. The parser stores the link
+    definitions of the text in `env`.
     """
     try:
         tokens = parser.parse(text, env)

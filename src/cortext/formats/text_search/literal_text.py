@@ -1,8 +1,8 @@
-"""A query taken literally, such as an error message, a path or the name of a function.
+"""Search for a query as it was typed: an error message, a path or the name of a function.
 
-The bytes of a transcript are JSON, in which some characters are escaped. Bytes are therefore
-searched only for *needles*: parts of the query that JSON does not change. A text of which the bytes
-contain the needles is compared with the whole query.
+A transcript file is JSON, in which some characters are escaped. Therefore the bytes of the file are
+first searched for *needles*: parts of the query that JSON does not change. If the file contains the
+needles, its texts are decoded and compared with the whole query.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from functools import cached_property
 from cortext.formats.text_search.search_query import LONGEST_QUERY, Snippet, excerpt_at
 
 _PLAIN = r"[!#-%'-;=?-\[\]-~]"
-"""A character that every JSON encoder writes as it is. Quotes, `\\`, `&`, `<` and `>` are not."""
+"""Matches a character that no JSON encoder escapes: not quotes, `\\`, `&`, `<` or `>`."""
 _RUN = re.compile(rf"(?:{_PLAIN}|(?<=\S) (?=\S))+")
 _CHUNK = re.compile(rf"{_PLAIN}{{3,}}")
 _FOREIGN_RUN = re.compile(r"[^\x00-\x7f]+")
@@ -26,7 +26,7 @@ _CODE = re.compile(
     r"[/\\=(){}\[\]<>_$@%|~^`+*\t]|::|  |\w[.:]+\w|[a-z][A-Z]|[A-Z]{2}\w*\d|\d\w*[A-Z]{2}"
     r"|(?i:error|exception|warning|warn|fatal|panic|failed):"
 )
-"""A sign that people rarely type unless they search for code, a path or a line of output."""
+"""Matches text that people rarely type unless they search for code, a path or a line of output."""
 _WORD_START = r"(?:(?<![^\W_])|(?-i:(?<=[a-z0-9])(?=[A-Z])))"
 _BASE64 = re.compile(r"[A-Za-z0-9+/=_-]+")
 _LONGEST_WORD = 300
@@ -34,10 +34,10 @@ _LONGEST_WORD = 300
 
 
 class LiteralText:
-    """The text of a query, to be found as it is, in any case and with any white space.
+    """A query that is searched as it was typed, but in any case and with any white space.
 
-    `parts` are texts that are enough if one message contains all of them: the quoted parts of the
-    query, and the words that occur in no indexed text.
+    `parts` are the quoted parts of the query, and words that occur in no indexed text. A message
+    that contains all parts is found even if it does not contain the whole query.
     """
 
     def __init__(self, text: str, missing: Sequence[str] = ()) -> None:
@@ -51,7 +51,10 @@ class LiteralText:
 
     @property
     def is_searchable(self) -> bool:
-        """Whether the query can be taken literally: it has no operators and is typed to its end."""
+        """Whether the query can be searched as it was typed.
+
+        It must have a needle, but no operators and no `*` after its last word.
+        """
         return bool(self.needle) and not (self._is_typing or self._has_operators)
 
     @property
@@ -71,16 +74,16 @@ class LiteralText:
 
     @cached_property
     def needle(self) -> bytes:
-        """The longest part of the query that JSON does not change; b"" if there is none."""
+        """The longest part of the query that JSON does not change; b"" if the part is too short."""
         found = _RUN.findall(self.text) or _FOREIGN_RUN.findall(self.text)
         needle = max(found, key=len, default="").strip().encode("utf-8", "replace")
         return needle if len(needle) >= _SHORTEST_NEEDLE else b""
 
     @property
     def small_needles(self) -> list[bytes]:
-        """The words that the bytes must contain, in lower case, the longest first.
+        """Words in lower case that the bytes of a file must contain, the longest first.
 
-        These are the parts, or the words of the whole query if there are no parts.
+        The words are from `parts`, or from the whole query if there are no parts.
         """
         texts = self.parts or [self.text]
         chunks = {chunk.lower() for text in texts for chunk in _CHUNK.findall(text)}
@@ -96,17 +99,17 @@ class LiteralText:
         return [*map(_TextPattern, self.parts)]
 
     def find(self, text: str) -> tuple[int, int] | None:
-        """Return where a text contains the whole query; None if it does not."""
+        """Return the start and end of the whole query in a text; None if the query is missing."""
         return self._whole.find(text)
 
     def find_parts(self, text: str) -> tuple[int, int] | None:
-        """Return where the first part is, if a text contains all parts; otherwise None."""
+        """Return the start and end of the first part in a text; None if any part is missing."""
         spans = [pattern.find(text) for pattern in self._part_patterns]
         return spans[0] if spans and all(spans) else None
 
 
 def excerpt(text: str, span: tuple[int, int]) -> Snippet:
-    """Return the excerpt of a text around the span, which is marked."""
+    """Return the excerpt of a text around a found span (start and end), with the span marked."""
     start, end = span
     cut = excerpt_at(text, start)
     first = len(cut.left) + len(cut.before)
@@ -117,7 +120,8 @@ def excerpt(text: str, span: tuple[int, int]) -> Snippet:
 class _TextPattern:
     """Finds a text in other texts, in any case and with any white space.
 
-    The text never matches the middle of a word, but it may match the beginning of a longer word.
+    The expression does not match in the middle of a word, but it may match the beginning of a
+    longer word.
     """
 
     def __init__(self, text: str) -> None:
@@ -128,7 +132,7 @@ class _TextPattern:
         self._longest_word = max(words, key=len, default="").lower()
 
     def find(self, text: str) -> tuple[int, int] | None:
-        """Return where the text is in another one; None if it is not there."""
+        """Return the start and end of the first match in `text`; None if there is none."""
         # A regular expression in any case is slow. Outside ASCII, it knows more pairs of letters.
         if text.isascii() and self._longest_word not in text.lower():
             return None

@@ -1,4 +1,4 @@
-"""The words of a query that say what it is about.
+"""The content words of a query: the words that describe its topic.
 
 People search with questions and sentences. Words such as "the" and "did" are in nearly every text,
 so they are left out.
@@ -28,12 +28,15 @@ _COMMON_WORDS = frozenset(_COMMON_TEXT.split())
 
 
 def content_words(query: Query) -> list[str]:
-    """Return the words of a query in lower case, each once, without common words.
+    """Return the words of a query in lower case, without common words and without repetitions.
 
-    The parts of an identifier are words: `shadowBranch` becomes `shadow` and `branch`. A term in a
-    script without spaces, such as Chinese, is one word: its characters with spaces between them. A
-    word that the user typed with a `*` at its end keeps the `*`. If the query has only common
-    words, all of them are returned. Excluded words are left out.
+    - Each part of an identifier is a word: `shadowBranch` becomes `shadow` and `branch`.
+    - A term in a script without spaces, such as Chinese, becomes one word: its characters with
+      spaces between them.
+    - A word that the user typed with a `*` at its end keeps the `*`.
+    - Excluded words are left out.
+    - If the query has only common words, they are returned.
+    - At most the first 16 words are returned.
     """
     found = [word for term in query.terms for word in _words_of(term)]
     words = [*dict.fromkeys(found)]
@@ -47,7 +50,7 @@ def is_content_word(word: str) -> bool:
 
 
 def term_text(term: Term) -> str:
-    """Return a search term as the user typed it, shortened if it is very long."""
+    """Return the words of a search term as text for the user. Very long text is shortened."""
     whole = "".join(
         token
         if not n or is_one_character_word(token) or is_one_character_word(term.tokens[n - 1])
@@ -60,7 +63,7 @@ def term_text(term: Term) -> str:
 def split_phrase(term: Term) -> list[Term]:
     """Return each word of a phrase as its own search term.
 
-    A phrase in a script without spaces stays whole.
+    A phrase with a letter that is not ASCII, as in Chinese, stays whole.
     """
     if len(term.tokens) == 1 or not all(map(str.isascii, term.tokens)):
         return [term]

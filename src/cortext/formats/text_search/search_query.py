@@ -31,7 +31,7 @@ from cortext.formats.text_search.text_folding import folded as folded
 from cortext.formats.text_search.text_folding import spaced as spaced
 
 LONGEST_QUERY = 2000
-"""The number of characters of a query that count."""
+"""The maximum length of a query in characters. Further characters are ignored."""
 _MOST = 40
 _ITEM = re.compile(
     r'(?P<minus>(?<![^\s(])-(?=[\w"(]))?(?:"(?P<quoted>[^"]*)"?|(?P<open>\()|(?P<word>\S+))'
@@ -45,11 +45,11 @@ _SIGNS = re.compile(r"[^\w\s]|_")
 _LAST = ".,;:!?*"
 """Punctuation at the end of a word, which is not part of the query."""
 _BEFORE, _AROUND = 60, 200
-"""The numbers of characters of a snippet before its first found word, and after the word begins."""
+"""The lengths of a snippet before its first found word and from this word on, in characters."""
 _MOST_OCCURRENCES = 100
 """The largest number of occurrences of a term that are examined in one text."""
 _CHUNK, _OVERLAP = 1 << 15, 500
-"""The number of characters of a chunk, which is searched at once, and of its overlap with the next.
+"""The lengths of a chunk of text and of its overlap with the next chunk, in characters.
 
 The overlap finds terms that cross the border of two chunks.
 """
@@ -60,11 +60,12 @@ _SHOWN_LENGTH = 120
 class Term(msgspec.Struct, frozen=True):
     """A word or phrase of a query.
 
-    `tokens` are its words in order, in lower case and without accents. If `is_prefix` is true, the
-    last token may be the beginning of a word. `raw` is the text as typed, which the full-text index
-    splits into tokens itself. Some terms contain signs that are not part of a token, such as `c++`.
-    Then `sign` is a regular expression that finds the term with its signs. `is_quoted` is true if
-    the user typed the term in quotes.
+    - `tokens`: the words of the term in order, in lower case and without accents
+    - `is_prefix`: whether the last token may be the beginning of a longer word
+    - `raw`: the text for the full-text index, which splits it into tokens itself
+    - `sign`: for a term with signs that are not part of a token, such as `c++`, a regular
+      expression that finds the term with its signs; otherwise ""
+    - `is_quoted`: whether the user typed the term in quotes
     """
 
     tokens: tuple[str, ...]
@@ -93,7 +94,7 @@ class Term(msgspec.Struct, frozen=True):
 class Clause(msgspec.Struct, frozen=True):
     """A condition of a query that combines terms and other clauses.
 
-    A text fulfils the clause if it contains all parts of `wanted`, and no part of `unwanted`. If
+    A text fulfils the condition if it contains all parts of `wanted`, and no part of `unwanted`. If
     `either` is true, one part of `wanted` is enough.
     """
 
@@ -122,10 +123,11 @@ class Clause(msgspec.Struct, frozen=True):
 class Query(msgspec.Struct, frozen=True):
     """A parsed query.
 
-    `whole` is the condition for a text, or None if there is no word to search for. `dropped` has
-    excluded terms that are ignored, because the query has no wanted words. `cut` is true if the
-    query was too long and only its first words count. `has_operators` is true if the user typed
-    AND, OR, NOT, a minus or parentheses. `text` is the query as typed.
+    - `whole`: the condition for a text, or None if there is no word to search for
+    - `dropped`: excluded terms that are ignored, because nothing else is searched for
+    - `cut`: whether the query was too long, so that only its first words count
+    - `has_operators`: whether the user typed AND, OR, `|`, NOT, a minus or parentheses
+    - `text`: the query as typed
     """
 
     whole: Clause | None = None
@@ -148,9 +150,10 @@ class Query(msgspec.Struct, frozen=True):
 
     @property
     def required(self) -> Clause | None:
-        """The part of the query that a conversation must match; None if there is none.
+        """The condition that a conversation must fulfil; None if there is none.
 
-        A query with operators is required as a whole. Otherwise only quoted terms are required.
+        If the query has operators, this is the whole query. Otherwise it is that all quoted terms
+        occur.
         """
         if self.has_operators:
             return self.whole
@@ -161,7 +164,7 @@ class Query(msgspec.Struct, frozen=True):
     def signs(self) -> tuple[str, ...]:
         """The regular expressions for all terms with signs, such as `c++`.
 
-        The result is empty if the query contains OR.
+        The result is empty if the query contains OR or `|`.
         """
         if self.whole is None or self.whole.has_choice:
             return ()
@@ -170,7 +173,8 @@ class Query(msgspec.Struct, frozen=True):
     def is_in(self, text: str) -> bool:
         """Return whether a text contains all terms with signs, such as `c++`, with their signs.
 
-        The full-text index ignores signs, so each text that it finds must be checked.
+        The full-text index ignores signs, so each text that it finds must be checked. The result is
+        True if `signs` is empty.
         """
         whole = folded(bare(text))
         return all(re.search(sign, whole) for sign in self.signs)
@@ -239,8 +243,8 @@ def _items(text: str) -> list[str | Term | Clause]:
 def _part(quoted: str | None, word: str) -> Term | Clause | None:
     """Convert a quoted phrase, or a word if `quoted` is None, to a search term.
 
-    A word with `|` becomes a clause with alternatives. The result is None if there are no letters
-    and no digits.
+    A word such as `a|b` becomes a clause with alternatives. The result is None for a text without
+    letters and digits.
     """
     if quoted is not None:
         term = _term(quoted)
@@ -262,9 +266,9 @@ def tokens_of(text: str) -> list[str]:
 
 
 def _letter(text: str) -> str:
-    """Return a regular expression for one letter or digit in `text`.
+    """Return a regular expression that matches one letter or digit.
 
-    If `text` is ASCII, the result is a simpler and faster expression.
+    Unless `text` is ASCII, the expression also matches vowel signs, and is slower.
     """
     return _LETTER if text.isascii() else f"(?:{_LETTER}|{_SIGN})"
 
@@ -275,9 +279,9 @@ def _sign(text: str) -> str:
 
 
 class _QueryParser:
-    """A recursive parser of a query, which is given as a list of terms and operators.
+    """A recursive parser for the terms and operators of a query.
 
-    `dropped` has excluded terms that are ignored, because the query has no wanted terms.
+    `dropped` has the excluded terms that are ignored, because nothing else is searched for.
     """
 
     def __init__(self, items: Sequence[str | Term | Clause]) -> None:
@@ -324,8 +328,8 @@ class _QueryParser:
 class _FoldedText:
     """A text in lower case and without accents, in which `find` searches terms.
 
-    The results of `find` are positions in the original text. `terms` are the terms that will be
-    searched. If none of them occurs in the text, the text is not prepared for the search.
+    The results of `find` are positions in the original text. `terms` are the terms that the caller
+    will search. Other terms may not be found.
     """
 
     def __init__(self, text: str, terms: tuple[Term, ...]) -> None:
@@ -342,9 +346,9 @@ class _FoldedText:
         """Return the text in the form in which words are searched.
 
         Combining accents and vowel signs are removed. Ligatures and full-width characters are
-        replaced by ordinary letters (such as "fi" for the ligature). Characters that are words on
-        their own, as in Chinese, get spaces around them. The method records where each part was in
-        the original text.
+        replaced by ordinary letters, such as "fi" for a ligature. Characters that are words on
+        their own, as in Chinese, get spaces around them. The method records the original position
+        of each part.
         """
         text, at, size = self.text, 0, 0
         parts: list[str] = []
@@ -404,8 +408,8 @@ def _occurrences(text: str, terms: tuple[Term, ...]) -> Iterator[tuple[int, int]
 def _chunks(text: str, terms: tuple[Term, ...]) -> Iterator[tuple[int, int, _FoldedText]]:
     """Split a text into chunks, and yield the start, the end and the folded text of each chunk.
 
-    A folded text is in lower case, without accents. It also contains the beginning of the next
-    chunk, to find terms that cross the border. `terms` are the terms to search.
+    A folded text is in lower case, without accents. It is a bit longer than the chunk, to find
+    terms that cross the end of the chunk. `terms` are the terms to search.
     """
     start = 0
     while start < len(text):
@@ -474,10 +478,10 @@ def _compiled(term: Term) -> re.Pattern[str]:
 
 
 def _best_position(text: str, terms: Sequence[Term]) -> int:
-    """Return the position of the first term in the best snippet of a text, or 0.
+    """Return the position of the first term in the best snippet of a text.
 
     The best snippet shows the most different terms. If two snippets show the same number of terms,
-    the snippet with the rarer terms is better.
+    the snippet with the rarer terms is better. The result is 0 if the text contains no term.
     """
     terms = tuple(dict.fromkeys(terms))
     if len(terms) < 2:
@@ -504,9 +508,10 @@ def _best_position(text: str, terms: Sequence[Term]) -> int:
 
 
 def _find_with_sign(text: str, term: Term) -> int:
-    """Return the first position of a term together with its signs, as in `.net`, or 0.
+    """Return the first position of a term together with its signs, as in `.net`.
 
-    Only ASCII texts are searched. In other texts, folding may change the positions.
+    The result is 0 if there is no such position, or if the text is not ASCII. In such a text,
+    folding may change positions.
     """
     if not term.sign or not text.isascii():
         return 0

@@ -18,9 +18,9 @@ def searchable_text_of(message: SessionMessage) -> str:
 
 
 def subagents_text(side: Iterable[Session]) -> str:
-    """Return the text that users can search in the sessions of a conversation's sub-agents.
+    """Return the text that users can search in the sessions of sub-agents.
 
-    `side` has these sessions. The result has the text of the user's and the agent's messages.
+    `side` has the sessions. The text has the messages of the users and agents, without tool calls.
     """
     return "\n".join(
         message.content

@@ -30,8 +30,8 @@ ALIKE = {
 def alone() -> re.Pattern[str]:
     """Return a regular expression for a run of one-character words.
 
-    In Chinese, Japanese, Korean, Thai and similar scripts, each character counts as a word. The
-    expression is slow to compile, so callers do not use it for ASCII text.
+    In Chinese, Japanese, Korean, Thai and similar scripts, each character counts as a word.
+    Compiling the expression is slow, so callers avoid it for ASCII text.
     """
     return re.compile(f"[{_SINGLE}]+")
 
@@ -57,17 +57,17 @@ def spaced(text: str) -> str:
 def odd() -> re.Pattern[str]:
     """Return a regular expression for one odd character.
 
-    Odd characters are separate accents, vowel signs, ligatures and full-width characters. They are
-    removed or replaced before words are compared.
+    An odd character is a separate accent, a vowel sign, a ligature or a full-width character. Such
+    characters are removed or replaced before words are compared.
     """
     return re.compile(_ODD)
 
 
 @cache
 def special() -> re.Pattern[str]:
-    """Return a regular expression that matches everything that `odd` or `alone` matches.
+    """Return a regular expression for an odd character or a run of one-character words.
 
-    These are an odd character, such as a separate accent, and a run of one-character words.
+    See `odd` and `alone` for the meaning of these terms.
     """
     return re.compile(f"{_ODD}|[{_SINGLE}]+")
 
@@ -83,7 +83,7 @@ def replace_odd_character(character: str) -> str:
 
 
 def split_identifiers(text: str) -> str:
-    """Put a space between the parts of identifiers, such as `shadow Branch` for `shadowBranch`."""
+    """Put spaces between the words of an identifier: `shadowBranch` becomes `shadow Branch`."""
     return _CAMEL_CASE.sub(r" \g<0>", text)
 
 

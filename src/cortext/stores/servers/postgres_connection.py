@@ -41,7 +41,7 @@ _HINTS = {
 }
 _TOO_MANY_CONNECTIONS = "53300"
 _RESOURCE_ERRORS = ("53", "54")
-"""The first two digits of error codes: the server lacks resources, or a request is too large."""
+"""The first two digits of the error codes for lacking resources and for too large requests."""
 _PERMANENT_ERRORS = (
     (re.compile('database ".*" does not exist'), "create the database: createdb NAME"),
     (re.compile('role ".*" does not exist'), "check the user in the URL"),
@@ -125,15 +125,17 @@ class PostgresConnection:
     def rows(self, statement: str, **values: Any) -> list[tuple[Any, ...]]:
         """Execute an SQL statement with named `values` and return the rows of its result.
 
-        If the connection is lost, the statement is executed again on a new one.
+        If the connection is lost, the statement is executed again on a new connection. So it must
+        be safe to repeat.
         """
         return self.work(lambda connection: asked(connection, statement, values))
 
     def work(self, work: Callable[[Any], T], where: str = "") -> T:
         """Call `work` with a connection and return its result.
 
-        If the connection is lost, `work` is called again with a new one. `where` names the session
-        in error messages.
+        If the connection is lost, `work` is called again with a new connection. SessionStorageError
+        is raised if the server does not answer in time. `where` is the name of the session for
+        error messages.
         """
 
         def attempt() -> T:
@@ -146,8 +148,9 @@ class PostgresConnection:
     def locked(self, lock: str, unlock: str, values: Any, where: str) -> Generator[Any]:
         """Execute the SQL statement `lock` and yield the connection that then holds the lock.
 
-        The statement `unlock` is executed at the end. If the connection breaks, the lock is lost.
-        `where` names the session in error messages.
+        The statement `unlock` is executed at the end of the `with` block. If the connection breaks,
+        the lock is lost. `values` are the values for both statements. `where` is the name of the
+        session for error messages.
         """
 
         def take() -> Any:
@@ -179,8 +182,9 @@ class PostgresConnection:
     def told(self, where: str, *, lost: bool = False) -> Generator[None]:
         """Turn errors of psycopg in the `with` block into errors of cortext.
 
-        If `lost` is False, the error of a lost connection is raised unchanged, so that the caller
-        can try again. `where` names the session in error messages.
+        The error of a lost connection is not changed, so that the caller can try again. If `lost`
+        is True, this error also becomes an error of cortext. `where` is the name of the session for
+        error messages.
         """
         try:
             yield
@@ -218,10 +222,10 @@ class PostgresConnection:
 
     @contextmanager
     def _connection(self, *, keep: bool = False) -> Generator[Any]:
-        """Yield a connection to the database. The tables are created first if they are missing.
+        """Yield a connection to the database. If the tables are missing, they are created first.
 
-        The connection returns to the pool at the end of the `with` block. With `keep`, the caller
-        keeps the connection and returns it to the pool later.
+        The connection returns to the pool at the end of the `with` block. If `keep` is true, the
+        caller must return it to the pool.
         """
         connection = self._take_idle() or self._open()
         try:
@@ -252,7 +256,7 @@ class PostgresConnection:
     def _leave_inherited(self) -> None:
         """Stop using the connections of the parent process, if this is a forked process.
 
-        The connections are not closed, because that would close them in the parent as well.
+        The connections are not closed, because that would close them in the parent process as well.
         """
         if self._pid != os.getpid():
             self._inherited += self._idle
@@ -321,7 +325,7 @@ class PostgresConnection:
 def asked(connection: Any, statement: str, values: Any = None) -> list[tuple[Any, ...]]:
     """Execute an SQL statement on `connection` and return the rows of its result.
 
-    The list is empty if the statement returns no result.
+    The list is empty for a statement that returns no rows.
     """
     cursor = connection.execute(statement, values)
     return cursor.fetchall() if cursor.description else []

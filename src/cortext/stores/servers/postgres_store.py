@@ -34,7 +34,7 @@ class PostgresStore(ServedStore):
     """A session store in one PostgreSQL database, or in one space of a database.
 
     A space is a named part of a database with its own sessions. When a write returns, the data is
-    as durable as the server's setting `synchronous_commit` says, which is `on` by default.
+    as durable as the server's setting `synchronous_commit` says. This setting is `on` by default.
     """
 
     def __init__(self, url: str, *, on_change: Callable[[str], None] | None = None) -> None:
@@ -170,8 +170,8 @@ def _parts(head: str, lines: Sequence[str]) -> Parts:
 def _columns(rows: Sequence[RecordRow]) -> dict[str, list[str | None]]:
     """Return the keys and the lines of records as two lists, for arrays in SQL.
 
-    If several records have the same key, only the first record gets the key and the others get
-    None. This happens in a session that was read from a damaged file.
+    If several records have the same key, only the first record gets the key. The others get None.
+    Equal keys occur in a session that was read from a damaged file.
     """
     seen: set[str] = set()
     keys: list[str | None] = []

@@ -18,9 +18,9 @@ can first report that another writer has locked the session.
 
 
 def patient(psycopg: Any) -> Any:
-    """Return a subclass of `psycopg.Connection` that fails after SILENCE seconds without data.
+    """Return a subclass of `psycopg.Connection` that fails if no data arrives for SILENCE seconds.
 
-    A `psycopg.Connection` waits forever for a server that hangs.
+    A `psycopg.Connection` itself waits forever for a server that hangs.
     """
 
     class TimeoutConnection(psycopg.Connection):

@@ -101,8 +101,8 @@ class RedisConnection:
     def ask(self, work: Callable[[Any], T]) -> T:
         """Call `work` with a redis-py client and return its result.
 
-        If the connection is lost, `work` is called again until the time-out. Other errors of Redis
-        become SessionStorageError.
+        If the connection is lost, `work` is called again until the time-out. After the time-out,
+        and for other errors of Redis, SessionStorageError is raised.
         """
 
         def attempt() -> T:
@@ -196,7 +196,8 @@ class RedisConnection:
     def _close_idle(self) -> None:
         """Close the idle connections after an error.
 
-        They are probably broken too. Each broken connection would make one more attempt fail.
+        These connections are probably broken too. Each broken connection would make one more
+        attempt fail.
         """
         client = self._client
         if self._place.kind == "cluster":
@@ -213,7 +214,7 @@ class RedisConnection:
 def _check_options(client: Any) -> None:
     """Raise ValueError for an option after `?` in the URL that redis-py does not know.
 
-    redis-py itself would report the option later and less clearly.
+    Without this check, redis-py would report the option later and less clearly.
     """
     pool = getattr(client, "connection_pool", None)
     try:

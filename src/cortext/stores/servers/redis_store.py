@@ -51,8 +51,8 @@ _LONGEST_PAUSE = 0.05
 class _ReadSession(msgspec.Struct, frozen=True):
     """A session that was read in order to change it. `parts` is None if there is no session.
 
-    `version` is the version that was read. The server refuses the write if the session on the
-    server has another version by then.
+    `version` is the version of the session when it was read. If the version on the server is
+    different at the time of the write, the server refuses the write.
     """
 
     version: str
@@ -64,7 +64,8 @@ class RedisStore(ServedStore):
     """A session store in one Redis database, or in one space of a database.
 
     A space is a named part of a database with its own sessions. Sessions are as durable as the
-    server: with `appendfsync always`, as durable as a file.
+    Redis server stores them. With its option `appendfsync always`, they are as durable as in a
+    file.
     """
 
     def __init__(self, url: str, *, on_change: Callable[[str], None] | None = None) -> None:
@@ -111,7 +112,7 @@ class RedisStore(ServedStore):
     def _keys(self, id: str, *more: str) -> list[str]:
         """Return the Redis keys of a session in the order that the Lua scripts expect.
 
-        `more` names additional keys, which come last.
+        `more` has the names of additional keys, which come last.
         """
         key = self._key(id)
         return [key, *(f"{key}:{part}" for part in ("records", "ids", "alone", "hold", *more))]
@@ -190,7 +191,7 @@ class RedisStore(ServedStore):
         """Send the new records of a session to the server, and return the name of their epoch.
 
         The server stores the new records under temporary keys. Later, the script WRITE replaces the
-        old records with the new ones. An epoch is the time between two such replacements.
+        old records by the new records. An epoch is the time between two such replacements.
         """
         epoch = new_id()
         keys = self._new_keys(id, epoch)[-2:]
@@ -225,9 +226,9 @@ class RedisStore(ServedStore):
         )
 
     def _remove_from_lists(self, id: str, *lists: str) -> None:
-        """Remove a session id from the sets of ids whose keys are `lists`.
+        """Remove a session id from the sets of ids whose Redis keys are `lists`.
 
-        If another process has created the session again meanwhile, its id is added again.
+        If another process has created the session again meanwhile, the id is added again.
         """
         self._link.each([("SREM", place, id) for place in lists])
         current = self._read_session(id, 0)
@@ -259,8 +260,9 @@ class RedisStore(ServedStore):
     ) -> list[Any]:
         """Run a script that writes to a session, and return its answer.
 
-        While another writer has locked the session, wait and try again. `write_token` is the token
-        of the caller's own lock for this write, or "".
+        If another writer has locked the session, wait and try again. SessionLockedError is raised
+        if this takes too long. `write_token` is the token of the caller's own lock for this write,
+        or "".
         """
         lock_token = self._lock_tokens.get(_lock_key(id), "")
         deadline, pause = time.monotonic() + DEFAULT_WAIT, 0.001
@@ -296,8 +298,9 @@ class RedisStore(ServedStore):
     def _hold_lock(self, id: str, key: str, lease: int) -> Generator[str]:
         """Hold the lock `key` during a `with` block, and yield the token of the lock.
 
-        The lock expires after `lease` milliseconds, so the lock of a dead process ends.
-        SessionLockedError is raised if another process holds the lock for too long.
+        The lock expires after `lease` milliseconds, so that a process that dies does not lock the
+        session forever. SessionLockedError is raised if another process holds the lock for too
+        long.
         """
         token = f"{new_id()} process {os.getpid()} on {platform.node()}"
         deadline, pause = time.monotonic() + DEFAULT_WAIT, 0.001

@@ -1,6 +1,6 @@
 """The base class of the session stores in Redis and PostgreSQL.
 
-Many processes and machines may share such a store. A session is stored in the same lines of JSON as
+Many processes and machines may share such a store. A session is stored as the same lines of JSON as
 in the log store. The first line is the head, which is everything of a session except its messages.
 Every other line is a record: a message with the tool calls before it.
 """
@@ -51,7 +51,7 @@ _LONG_AGO = datetime.fromtimestamp(0, UTC)
 
 
 class ServedStore(SessionStore):
-    """A session store on a server. Subclasses implement the access to the server.
+    """The base class of session stores on a server. Subclasses implement the access to the server.
 
     The caller may change every object that a method returns.
     """
@@ -64,7 +64,8 @@ class ServedStore(SessionStore):
     def inner(self, name: str) -> ServedStore:
         """Return a store for the inner space `name`: a part of this store with its own sessions.
 
-        The inner store uses the same server. This store does not list the inner sessions.
+        The inner store uses the same server. This store does not list the sessions of the inner
+        store.
         """
 
     @abstractmethod
@@ -72,8 +73,8 @@ class ServedStore(SessionStore):
         """Hold the exclusive lock of a session during a `with` block.
 
         No other caller of `alone`, on any machine, gets the lock meanwhile. The thread that holds
-        the lock may take it again. A holder that takes too long or loses its connection can lose
-        the lock. Its next write to the session then raises SessionLockedError.
+        the lock may call `alone` again. A thread that takes too long or loses its connection can
+        lose the lock. Then its next write to the session raises SessionLockedError.
         """
 
     @abstractmethod
@@ -92,7 +93,7 @@ class ServedStore(SessionStore):
 
     @abstractmethod
     def _push(self, id: str, rows: Sequence[RecordRow]) -> int | None:
-        """Append the records (messages) whose keys are new, and return how many were new.
+        """Append the records (messages) whose keys are new, and return how many records were new.
 
         Return None if the session does not exist.
         """
@@ -103,9 +104,9 @@ class ServedStore(SessionStore):
     ) -> None:
         """Change a stored session: call `change` with the session, and store the result.
 
-        `change` gets None if the session does not exist. If another process writes meanwhile,
-        `change` is called again with the new content. If `records` is False, `change` gets the
-        session without its records.
+        `change` gets None if the session does not exist. If another process writes to the session
+        meanwhile, `change` is called again with the new content. If `records` is False, `change`
+        gets the session without its records.
         """
 
     @abstractmethod
@@ -115,8 +116,8 @@ class ServedStore(SessionStore):
     def _heads(self, owner: str | None, last: bool) -> Iterator[StoredHead]:
         """Yield the heads of all sessions, or of the sessions of `owner`, sorted by id.
 
-        A head has all fields of a session except its messages. With `last`, the last message is
-        included.
+        A head has all fields of a session except its messages. If `last` is true, each head comes
+        with the last message.
         """
 
     def save(self, session: Session) -> None:
@@ -219,7 +220,7 @@ class ServedStore(SessionStore):
 
         The result is the new position, a flag, and the messages. The flag is True if `mark` is no
         longer valid, because a save replaced the records or the server lost some of them. Then the
-        result has all messages of the session.
+        messages are all messages of the session.
 
         If the session does not exist, there are no messages and the new position is empty.
         """
@@ -238,9 +239,8 @@ class ServedStore(SessionStore):
     def heads(self, owner: str | None = None, *, last: bool = False) -> Iterator[Session]:
         """Yield all sessions, or the sessions of `owner`, without their messages.
 
-        If `last` is true, the last message is also read. If this message is later than
-        `updated_at`, then `updated_at` becomes the time of the message. A session whose head cannot
-        be read is logged and left out.
+        A session whose head cannot be read is logged and left out. If `last` is true, the last
+        message of each session is read, and `updated_at` is at least the time of this message.
         """
         for session, messages in self._heads_and_last(owner, last):
             for message in messages:
@@ -291,8 +291,8 @@ class ServedStore(SessionStore):
     ) -> tuple[Session, list[tuple[int, ToolInvocation]]]:
         """Decode the head of a session, and return the session and the tool calls in the head.
 
-        Each tool call comes with the number of messages before it. SessionCorruptedError is raised
-        if the line is not a head.
+        The session has neither messages nor tool calls. Each tool call comes with the number of
+        messages before the call. SessionCorruptedError is raised if the line is not a head.
         """
         where = self._where(id)
         try:
@@ -330,7 +330,7 @@ class ServedStore(SessionStore):
 
 
 def as_text(text: str) -> str:
-    """Return text with the escapes of JSON, so that every server accepts it.
+    """Return text with the escapes of JSON, so that every server accepts the text.
 
     For example, NULs and lone surrogates become escapes. Most text stays the same.
     """
@@ -349,7 +349,7 @@ def _row(message: SessionMessage, line: bytes) -> RecordRow:
 
 
 def _short_key(text: str) -> str:
-    """Return text that is short enough for an index of any server. A long text becomes its hash."""
+    """Return `text`, or a hash of a long `text`, so that every server can use it in an index."""
     text = as_text(text)
     return text if len(text) <= _LONGEST_ID else hashlib.sha256(text.encode()).hexdigest()
 

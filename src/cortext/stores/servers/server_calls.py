@@ -60,7 +60,7 @@ class Address(msgspec.Struct, frozen=True):
         return f"{scheme}://{user}{hosts}/{path}{query}"
 
     def scrubbed(self, text: str) -> str:
-        """Return an error message of another program in one line, with `…` for each password."""
+        """Return an error message of another program on one line, with `…` for each password."""
         text = " ".join(text.split()).rstrip(".")
         for secret in self.secrets:
             text = text.replace(secret, "…")
@@ -93,10 +93,10 @@ def address_of(url: str) -> Address:
 
 
 def check_space(names: Sequence[str]) -> tuple[str, ...]:
-    """Check the names of spaces from a URL and return them as a tuple.
+    """Check the names of nested spaces from a URL, and return them as a tuple.
 
-    A space is a named part of a server with its own sessions. Spaces can be nested: each name is a
-    space inside the previous one. InvalidIdError is raised for a name that is not a valid id.
+    A space is a named part of a server with its own sessions. Each name is a space inside the
+    previous space. InvalidIdError is raised for a name that is not a valid id.
     """
     return tuple(check_id(name) for name in names)
 
@@ -114,9 +114,10 @@ def until_answered(
     `passing` has the types of temporary errors. After such an error, `attempt` is called again. So
     a request may reach the server twice and must be safe to repeat.
 
-    After `within` seconds, `no_answer` is called with the last error and the seconds waited, and
-    the error that it returns is raised. This happens earlier if the server refuses connections and
-    `answered_before` is False: then the server is probably not running.
+    After `within` seconds, the function gives up and raises the error that `no_answer` returns.
+    `no_answer` gets the last error and the seconds waited. The function gives up earlier if the
+    server refuses connections and `answered_before` is False. Then the server is probably not
+    running.
     """
     start, pause = time.monotonic(), _FIRST_PAUSE
     while True:
@@ -134,9 +135,9 @@ def until_answered(
 
 
 def refused(server: str, address: Address, error: Exception, hint: str = "") -> SessionStorageError:
-    """Return the error to raise if `server`, such as "Redis", answered a call with `error`.
+    """Return the error to raise if the server answered a call with `error`.
 
-    `hint` tells the user what to do.
+    `server` is the name of the server, such as "Redis". `hint` tells the user what to do.
     """
     text = address.scrubbed(str(error))
     return SessionStorageError(f"{server} at {address.shown} refused: {text}", hint=hint)
@@ -145,9 +146,10 @@ def refused(server: str, address: Address, error: Exception, hint: str = "") -> 
 def unanswered(
     server: str, address: Address, error: Exception, waited: float
 ) -> SessionStorageError:
-    """Return the error to raise if `server`, such as "Redis", did not answer in time.
+    """Return the error to raise if the server did not answer in time.
 
-    `error` is the error of the last attempt, and `waited` is the time waited in seconds.
+    `server` is the name of the server, such as "Redis". `error` is the error of the last attempt,
+    and `waited` is the time waited in seconds.
     """
     text = _CONNECT_ERROR.sub("", address.scrubbed(str(error)))
     sentence = f"no answer from {server} at {address.shown} within {round(waited, 1):g} s"
@@ -156,7 +158,7 @@ def unanswered(
 
 @contextmanager
 def append_hints() -> Generator[None]:
-    """Add to the error of an append without an answer that it is safe to append again."""
+    """Add a hint to the error of an unanswered append: repeating the append is safe."""
     try:
         yield
     except SessionStorageError as error:

@@ -39,9 +39,10 @@ class Parts(msgspec.Struct, frozen=True):
 
 
 class SessionChange(msgspec.Struct, frozen=True):
-    """The new content of a session that a write stores.
+    """The new content of a session, which a write stores: its head, its owner and its records.
 
-    If `rows` is None, the stored messages are not changed. Otherwise `rows` replaces all of them.
+    If `rows` is None, the stored records are not changed. Otherwise `rows` replaces all stored
+    records.
     """
 
     head: bytes
@@ -63,8 +64,8 @@ class StoredHead(NamedTuple):
 class RecordPosition(msgspec.Struct, frozen=True):
     """The position of a reader that has read the first `number` messages of an epoch.
 
-    An epoch ends, and the next begins, when a save replaces all messages. An empty position means
-    that the reader has read nothing yet.
+    An epoch is the time between two saves that replace all messages. An empty position means that
+    the reader has read nothing yet.
     """
 
     epoch: str = ""
@@ -74,7 +75,7 @@ class RecordPosition(msgspec.Struct, frozen=True):
 class NewRecords(msgspec.Struct, frozen=True):
     """The records (messages) that were stored after a reader's old position.
 
-    `mark` is the new position. If `anew` is True, the old position was no longer valid, and `lines`
+    `mark` is the new position. If `anew` is True, the old position is no longer valid, and `lines`
     has all records of the session.
     """
 
@@ -84,8 +85,9 @@ class NewRecords(msgspec.Struct, frozen=True):
 
 
 def holder(id: str) -> Holder:
-    """Return a key for locks that this thread holds: process id, thread id and session id.
+    """Return a key that identifies this thread as the holder of the lock of a session.
 
-    A forked process gets another key, so it does not inherit the locks of its parent.
+    The key has the process id, the thread id and the session id. A forked process gets other keys,
+    so it does not inherit the locks of its parent.
     """
     return os.getpid(), threading.get_ident(), id

@@ -1,14 +1,19 @@
 """The Lua scripts of the Redis session store.
 
-Each script runs in one round trip and takes effect completely or not at all. KEYS are the keys of
-one session: head, records, ids of the records, exclusive lock (`alone`), lock of one write
-(`hold`). WRITE also gets the keys of the new records and of their ids. All of them share a hash
-tag, so they are in one slot of a cluster.
+Each script runs in one round trip and takes effect completely or not at all. Unless the comment of
+a script says otherwise, KEYS are the Redis keys of one session:
+
+- KEYS 1 to 3: the head, the records, and the ids of the records
+- KEYS 4: the exclusive lock (`alone`)
+- KEYS 5: the lock of one write (`hold`)
+- KEYS 6 and 7, only for WRITE: the new records and their ids
+
+All keys of a session contain the same text in braces, so a cluster stores them on the same node.
 
 A script that writes to a session begins with `_GUARD`, which takes three arguments:
 
 - ARGV 1: the token of the exclusive lock, or "" if the caller does not hold that lock
-- ARGV 2: for how many milliseconds the exclusive lock is extended
+- ARGV 2: the milliseconds after which the exclusive lock expires
 - ARGV 3: the token of the caller's lock for this write, or ""
 """
 
@@ -120,7 +125,8 @@ return {'done'}
 """
 )
 
-# ARGV 1: the index of the first record, '' for no records. Return nothing without a session.
+# ARGV 1: the index of the first record to return, '' for no records. Return nothing if there is no
+# session.
 FETCH: SessionScript = _script("""
 local head = redis.call('HMGET', KEYS[1], 'format', 'version', 'head', 'owner', 'epoch')
 if not head[1] then return false end
@@ -131,8 +137,9 @@ if ARGV[1] ~= '' then lines = redis.call('LRANGE', KEYS[2], ARGV[1], -1) end
 return {head, lines}
 """)
 
-# ARGV: the epoch and the number of a position. Return the records and the number of the first one.
-# All records are returned if the epoch differs, or if the server lost some that were already read.
+# ARGV: the position of a reader (its epoch and number). Return the records after the position, and
+# the index of the first one. Return all records if the epoch has ended, or if the server lost
+# records that the reader has read.
 SINCE: SessionScript = _script("""
 local about = redis.call('HMGET', KEYS[1], 'format', 'epoch')
 if not about[1] then return false end
@@ -149,8 +156,8 @@ if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 return redis.call('DEL', KEYS[1])
 """)
 
-# KEYS: a lock. ARGV: its token, and the milliseconds to extend it. Return whether the caller still
-# holds the lock.
+# KEYS: a lock. ARGV: its token, and the milliseconds after which it expires. Return whether the
+# caller still holds the lock.
 EXTEND: SessionScript = _script("""
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 return redis.call('PEXPIRE', KEYS[1], ARGV[2])

@@ -1,7 +1,7 @@
 """The PostgreSQL tables of the session store, and the SQL statements that use them.
 
-A space is a named part of a database with its own sessions. The sessions of all spaces are in the
-same tables. Each statement takes effect completely or not at all.
+A space is a named part of a database with its own sessions. The tables contain the sessions of all
+spaces. Each statement takes effect completely or not at all.
 """
 
 from __future__ import annotations
