@@ -1,7 +1,7 @@
 """Clients for the conversations on a server that runs `cortext serve`.
 
-`AsyncClient` has the interface of a conversation store, so a program can use it in place of a
-store. `Client` has the same methods for programs without an event loop. Both need the optional
+`AsyncClient` has the methods of a conversation store, so a program can use it in place of a store.
+`Client` has the same methods for programs without an event loop. Both classes need the optional
 dependencies `cortext[client]`.
 """
 

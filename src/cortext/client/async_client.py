@@ -37,8 +37,9 @@ class AsyncClient:
     only the conversations of that owner.
 
     Each call takes at most `timeout` seconds. Within this time, the client repeats a failed call if
-    the repetition does no harm. It repeats a call that creates a conversation only if the server
-    cannot have received the call. `retries` limits the number of repetitions; None means no limit.
+    the repetition does no harm. A call that creates a conversation is repeated only if the first
+    request certainly did not reach the server. `retries` limits the number of repetitions; None
+    means no limit.
 
     The client can be used as an async context manager. It belongs to one event loop at a time.
     """
@@ -78,7 +79,7 @@ class AsyncClient:
         return service_calls.conversation(call, await self._send_with_retries(call)).id
 
     async def get(self, id: str) -> Conversation | None:
-        """Return the conversation with its last messages, or None if it does not exist.
+        """Return a conversation with its last messages, or None if it does not exist.
 
         The server returns at most as many messages as its option `--window` allows.
         """
@@ -93,11 +94,10 @@ class AsyncClient:
         metadata: Mapping[str, Any] | None = None,
         **others: Never,
     ) -> Conversation:
-        """Return the conversation with this id if it belongs to `owner`.
+        """Return the conversation `id` if it belongs to `owner`, or create a new conversation.
 
-        Otherwise create a conversation with a new id, this owner and this metadata, and return it.
-        If `owner` is None, the existing conversation may belong to any owner, and a new
-        conversation has no owner.
+        A new conversation gets a new id, this owner and this metadata. If `owner` is None, the
+        conversation may belong to any owner, and a new conversation has no owner.
         """
         client_argument_checks.reject_unknown_options("get_or_create", others)
         call = service_calls.create(metadata, owner, id)
@@ -106,16 +106,17 @@ class AsyncClient:
     async def add_message(self, id: str, message: Message) -> None:
         """Append a message to a conversation.
 
-        Raises SessionNotFoundError if there is no such conversation.
+        Do nothing if the conversation already has a message with the same id. Raises
+        SessionNotFoundError if there is no such conversation.
         """
         await self.add_if_new(id, message)
 
     async def add_if_new(self, id: str, message: Message) -> bool:
         """Append a message to a conversation, and return whether the message was new.
 
-        Return False if the conversation already has a message with the same id. After a lost answer
-        of the server, the client repeats the call, and the result can be False for a new message.
-        Raises SessionNotFoundError if there is no such conversation.
+        Return False if the conversation already has a message with the same id. If the answer of
+        the server is lost, the client repeats the call. Then the result may be False although the
+        message was new. Raises SessionNotFoundError if there is no such conversation.
         """
         call = service_calls.add_message(id, message)
         return service_calls.added(call, await self._send_with_retries(call))
@@ -123,8 +124,8 @@ class AsyncClient:
     async def get_history(self, id: str, limit: int | None = None) -> Messages:
         """Return the last `limit` messages of a conversation, oldest first.
 
-        Without `limit`, return as many messages as the server's option `--window` allows. The list
-        is empty if there is no such conversation.
+        The server returns at most as many messages as its option `--window` allows. The list is
+        empty if there is no such conversation.
         """
         call = service_calls.get_history(id, limit)
         return service_calls.history(call, await self._send_with_retries(call), limit)
@@ -133,7 +134,7 @@ class AsyncClient:
         """Change the metadata of a conversation, and return all its metadata.
 
         `changes` maps keys to their new values. The value None removes a key. Keys that are not in
-        `changes` stay.
+        `changes` stay. Raises SessionNotFoundError if there is no such conversation.
         """
         call = service_calls.set_metadata(id, changes)
         return service_calls.conversation(call, await self._send_with_retries(call)).metadata
@@ -147,9 +148,10 @@ class AsyncClient:
         return service_calls.parse_summary(call, await self._send_with_retries(call))
 
     async def resolve_reference(self, id: str, text: str) -> Reference:
-        """Find the item that `text` refers to, by its name or with words such as "the second one".
+        """Return the item that `text` means, by its name or with words such as "the second one".
 
-        The items come from the structured data of the earlier messages of the conversation.
+        The items are in the structured data of earlier messages, for example in a list of search
+        results.
         """
         return resolve(text, await self.get_history(id))
 
@@ -159,23 +161,17 @@ class AsyncClient:
         service_calls.deleted(call, await self._send_with_retries(call))
 
     async def addMessage(self, id: str, message: Message) -> None:
-        """Call `add_message`.
-
-        The name `addMessage` comes from spec 004, the specification of the conversation service.
-        """
+        """Call `add_message`. The name `addMessage` comes from spec 004."""
         await self.add_message(id, message)
 
     async def getHistory(self, id: str, limit: int | None = None) -> Messages:
-        """Call `get_history`.
-
-        The name `getHistory` comes from spec 004, the specification of the conversation service.
-        """
+        """Call `get_history`. The name `getHistory` comes from spec 004."""
         return await self.get_history(id, limit)
 
     def events(self, id: str, *, after: str | None = None) -> Subscription:
         """Return a subscription to the events of a conversation, such as new messages.
 
-        Use it with `async with client.events(id) as events: async for event in events`.
+        Use it as `async with client.events(id) as events: async for event in events`.
 
         The events begin after the message with the id `after`. Without `after`, they begin with the
         next new message. They end when the conversation is deleted or expires, or when the client
@@ -213,10 +209,10 @@ class AsyncClient:
         await self.aclose()
 
     def _http_for_loop(self) -> httpx.AsyncClient:
-        """Return the HTTP client for the running event loop.
+        """Return the HTTP client of the running event loop, and create it if needed.
 
         Each event loop needs its own HTTP client, because a connection belongs to one loop. Raises
-        CortextError if another running loop uses this client.
+        CortextError if another loop that still runs uses this client.
         """
         loop = asyncio.get_running_loop()
         if self._http is None or self._loop is not loop:
@@ -281,10 +277,10 @@ class AsyncClient:
     async def list(
         self, *, owner: str | None = None, limit: int | None = 50, **others: Never
     ) -> list[ConversationEntry]:
-        """Return at most `limit` of your conversations, the newest first.
+        """Return at most `limit` of your conversations, newest first; None means all.
 
-        If `limit` is None, return all conversations. With `owner`, return only the conversations of
-        this owner. "" means conversations without an owner.
+        If `owner` is given, only the conversations of this owner are returned. "" means
+        conversations without an owner.
         """
         client_argument_checks.reject_unknown_options("list", others)
         pages = service_calls.Pages(limit, owner)

@@ -1,4 +1,4 @@
-"""Check the arguments with which a client is created and called.
+"""Checks of the arguments with which a client is created or called.
 
 The error messages never show a token, or text that may contain a token.
 """
@@ -56,10 +56,10 @@ _EXAMPLE = "such as http://127.0.0.1:8733; `cortext serve` prints it when it sta
 
 
 def headers_of(token: str) -> dict[str, str]:
-    """Return the HTTP headers of every request, including the token if it is not empty.
+    """Return the HTTP headers of every request. They contain the token, if it is not empty.
 
     Whitespace around the token is removed. Raises CortextError if the token is not a string, or if
-    it has characters that no token contains.
+    it has a character that no token contains.
     """
     if type(token) is not str:
         raise CortextError(
@@ -96,10 +96,10 @@ def repetitions(retries: int | None) -> int | None:
 
 
 def reject_unknown_options(what: str, options: Mapping[str, Any]) -> None:
-    """Raise TypeError if a call has options that it does not accept.
+    """Raise TypeError if a call has unknown options.
 
-    `what` is the name of the called method or class, and `options` are the options that it does not
-    accept. The message says where such an option can be used.
+    `what` is the name of the called method or class, for the message. `options` are the unknown
+    options. If an option can be used elsewhere, the message says where.
     """
     for name in options:
         if name in _STORE_OPTIONS:
@@ -113,7 +113,7 @@ def reject_unknown_options(what: str, options: Mapping[str, Any]) -> None:
 
 
 def _without_secrets(url: str) -> str:
-    """Return the part of a URL that cannot contain a secret, for error messages."""
+    """Return a URL for an error message, without the parts that may contain a secret."""
     address = url.partition("?")[0].partition("#")[0]
     scheme, slashes, rest = address.partition("://")
     host, slash, path = (rest if slashes else address).partition("/")

@@ -1,4 +1,4 @@
-"""The errors that a client raises. Each has a sentence about the failure, and a hint."""
+"""The errors that a client raises. Each error has a message, and a hint that says what to do."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MAX_LENGTH = 300
 class ServiceError(SessionStorageError):
     """Raised if the server refuses a request, fails, or cannot be reached.
 
-    `code` is the error code that the server sent. The client itself uses the codes `unreachable`,
+    `code` is the error code that the server sent, or one of the client's own codes: `unreachable`,
     `timeout`, `bad-answer`, `redirect`, `too-many` and `unknown`. `status` is the HTTP status, or 0
     if there was no answer.
     """
@@ -28,10 +28,7 @@ class ServiceError(SessionStorageError):
 
 
 def passes(error: httpx.RequestError) -> bool:
-    """Return whether an error may be temporary, such as a lost connection.
-
-    If it may be temporary, a retry may help.
-    """
+    """Return whether an error may be temporary, such as a lost connection."""
     if not isinstance(error, httpx.TransportError) or _is_no_http(error):
         return False
     return not any(
@@ -47,17 +44,20 @@ def was_sent(error: httpx.RequestError) -> bool:
 
 
 def is_timeout(error: httpx.RequestError) -> bool:
-    """Return whether the error is a time-out."""
     return isinstance(error, httpx.TimeoutException)
 
 
 def connection_error(
     url: str, error: httpx.RequestError, seconds: float, *, is_safe: bool
 ) -> ServiceError:
-    """Return the ServiceError to raise in place of an error of httpx.
+    """Return the ServiceError for an error of httpx.
 
-    `seconds` is the time-out of the call. `is_safe` is True if the call can be repeated without
-    harm. If it is False, the hint warns that the server may have executed the request.
+    Args:
+        url: The address of the server.
+        error: The error of httpx.
+        seconds: The time-out of the call.
+        is_safe: Whether the call can be repeated without harm. If not, the hint warns that the
+            server may have executed the call.
     """
     hint = (
         "" if is_safe or not was_sent(error) else "the server may have executed the request anyway"
@@ -99,7 +99,7 @@ def bad_answer(url: str, why: str, status: int = 0) -> ServiceError:
 
 
 def shown(what: object) -> str:
-    """Return an error, or text from a server, as one short line for an error message."""
+    """Return an error, or a text from a server, as one short line for an error message."""
     text = "".join(each if each.isprintable() else " " for each in str(what))
     return text[:_MAX_LENGTH].strip() or type(what).__name__
 
@@ -116,16 +116,16 @@ def _connection_hint(url: str, error: Exception) -> str:
 
 
 def _is_no_http(error: Exception) -> bool:
-    """Return whether httpx raised this error because the server sent bytes that are not HTTP.
+    """Return whether httpx raised an error because the server sent bytes that are not HTTP.
 
-    httpx uses the same error type for a connection that ended too early, so this function checks
-    the text of the error.
+    httpx raises the same type of error if a connection ends too early, so the text of the error is
+    checked.
     """
     return isinstance(error, httpx.RemoteProtocolError) and "illegal" in str(error).lower()
 
 
 def _reasons(error: BaseException) -> Iterator[BaseException]:
-    """Yield an error, its cause, the cause of that cause, and so on."""
+    """Yield an error, the error that caused it, the cause of that error, and so on."""
     current: BaseException | None = error
     for _ in range(20):
         if current is None:

@@ -11,12 +11,12 @@ _LONGEST_PAUSE = 2.0
 
 
 class Deadline(float):
-    """A time-out in seconds that also knows the moment at which it ends.
+    """A time-out in seconds, which can be passed to httpx and also knows when it ends.
 
-    The float value is the number of seconds that were left when the object was created. `end` is
-    the moment on the monotonic clock. Code that waits several times calls the function `left`
-    before each wait. If `each` is not None, it is the time-out of every single wait, and `end` is
-    ignored.
+    The value as a float is the number of seconds that were left at the creation. `end` is the time
+    of the end, on the monotonic clock. `left` returns the seconds that are left now.
+
+    If `each` is not None, it is the time-out of every single wait, and there is no common end.
     """
 
     end: float
@@ -30,10 +30,10 @@ class Deadline(float):
 
 
 def left(timeout: float | None) -> float | None:
-    """Return the seconds that the next wait may take.
+    """Return the number of seconds that the next wait may take.
 
-    For a Deadline, these are the seconds until its end, or its `each` if that is not None. Return
-    any other time-out unchanged.
+    For a Deadline, this is the time until its end, or `each` if that is not None. Any other
+    time-out is returned unchanged.
     """
     if not isinstance(timeout, Deadline):
         return timeout
@@ -41,10 +41,10 @@ def left(timeout: float | None) -> float | None:
 
 
 class Patience:
-    """The time limit and the retries of one client call, which may send several HTTP requests.
+    """The time limit and the limit of retries of one call. A call may send several HTTP requests.
 
-    `seconds` is the time limit. `retries` is the maximum number of retries. If it is None, only the
-    time limit counts.
+    `seconds` is the time limit, and `retries` is the maximum number of retries. If `retries` is
+    None, only the time is limited.
     """
 
     def __init__(self, seconds: float, retries: int | None) -> None:
@@ -54,15 +54,15 @@ class Patience:
 
     @property
     def until(self) -> Deadline:
-        """The remaining time of the call, as a time-out for the next request."""
+        """The time-out of the next request: the time that the call has left."""
         return Deadline(self._end)
 
     def pause(self, retry_after: str = "") -> float | None:
-        """Count a retry, and return the seconds to wait before it.
+        """Count a retry, and return the seconds to wait before it, or None if no retry is allowed.
 
-        Return None if no retry is left, or if there is not enough time. `retry_after` is the
-        `Retry-After` header of the server's answer, or "". If it is a number of seconds, it
-        replaces the usual pause.
+        No retry is allowed if the limit of retries is reached, or if not enough time is left.
+        `retry_after` is the header `Retry-After` of the server's answer, or "". If it is a number
+        of seconds, this number replaces the usual pause.
         """
         if self._retries_left is not None and self._retries_left <= 0:
             return None

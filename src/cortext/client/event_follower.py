@@ -21,11 +21,12 @@ _MOST_WAITING = 1000
 class EventFollower(Subscription):
     """A subscription to the events of one conversation on a server.
 
-    `async with` starts it, and waits until the server has confirmed where the events begin. No
-    later event is missed. A separate task reads the events, so the caller can stop waiting, for
-    example after a time-out, and continue later. If the caller is slow, the server waits.
+    `async with` starts the subscription, and waits until the server has confirmed it. No later
+    event is missed. A separate task reads the events. So the caller may stop waiting, for example
+    after a time-out, and continue later. If the caller is slow, the task stops reading until the
+    caller continues.
 
-    `stream` sends a request and opens its answer. `following` has the state of the subscription.
+    `stream` sends a request and opens its answer. `following` is the state of the subscription.
     """
 
     def __init__(self, stream: Stream, url: str, following: FollowedConversation) -> None:
@@ -56,7 +57,7 @@ class EventFollower(Subscription):
         self._received.clear()
 
     async def end(self) -> None:
-        """Stop reading from the server. The caller still gets the events that already arrived."""
+        """Stop reading from the server. The caller still gets the events that have arrived."""
         if self._task is not None and not self._task.done():
             await self._cancel()
 
@@ -85,7 +86,7 @@ class EventFollower(Subscription):
             self._error = error
 
     async def _read(self) -> None:
-        """Read events until the conversation ends. Connect again after a lost connection."""
+        """Read events until the conversation is deleted or expires. Connect again if necessary."""
         following = self._following
         while not following.has_ended:
             try:
@@ -98,10 +99,10 @@ class EventFollower(Subscription):
             await asyncio.sleep(result)
 
     async def _listen(self, following: FollowedConversation) -> float | Event:
-        """Connect to the server once, and read the events until the connection ends.
+        """Connect to the server once, and read events until the connection ends.
 
         Return the seconds to wait before the next connection. If the conversation was deleted,
-        return the `deleted` event instead, because no connection is needed any more.
+        return a `deleted` event instead, and no further connection is needed.
         """
         try:
             async with (

@@ -1,6 +1,7 @@
-"""Decode the events of a conversation from server-sent events, over connections that may break.
+"""The state of a subscription to the events of a conversation on a server.
 
-This module opens no connections. The clients pass the received data to it.
+This module decodes the server-sent events, and decides what to do when a connection breaks. It
+opens no connections itself: the clients do that, and pass the received data to it.
 """
 
 from __future__ import annotations
@@ -35,10 +36,10 @@ class EventDecoder:
     """A decoder that turns the bytes of a server's event stream into events.
 
     `last` is the id of the last message, or None if it is unknown. A new connection sends `last` in
-    its URL and continues after that message. An id that does not fit into a URL never becomes
-    `last`. The server may therefore send messages with such ids again, and the decoder skips them.
+    its URL, so that the server continues after this message.
 
-    Only a line feed ends a line, because message texts may contain other line separators.
+    An id that cannot be part of a URL never becomes `last`. So the server may send messages with
+    such ids again. The decoder skips these repeated messages.
     """
 
     def __init__(self, id: str, after: str | None) -> None:
@@ -48,13 +49,13 @@ class EventDecoder:
         self.begin()
 
     def begin(self) -> None:
-        """Prepare for the bytes of a new connection. Discard an incomplete event of the old one."""
+        """Prepare for the bytes of a new connection. An incomplete event is discarded."""
         self._rest = b""
         self._kind = ""
         self._data: list[bytes] = []
 
     def feed(self, data: bytes) -> list[Event]:
-        """Decode received bytes, and return the events that are now complete."""
+        """Decode received bytes, and return the events that are complete now."""
         *lines, self._rest = (self._rest + data).split(b"\n")
         return [event for line in lines if (event := self._decode_line(line)) is not None]
 
@@ -97,15 +98,19 @@ class EventDecoder:
 
 
 class FollowedConversation:
-    """The state of a client that receives the events of one conversation.
+    """The state of a subscription to the events of one conversation on a server.
 
-    For each connection, the client calls `begin` and sends the request `call`. It passes the status
-    and headers of the answer to `connected`, and the received bytes to `feed`. It calls `lost` if
-    the connection ends, and `refused` if the server does not answer with events.
+    The client uses this object for each connection in these steps:
 
-    The first connection starts after the message with the id `after`. Each later connection
-    continues after the last received message. `seconds` limits the time without a connection, and
-    `retries` limits the number of attempts. After either limit, the methods raise ServiceError.
+    - It calls `begin`, and sends the request `call`.
+    - It passes the status and the headers of the answer to `connected`.
+    - If `connected` returns False, it passes the whole answer to `refused`.
+    - Otherwise it passes the received bytes to `feed`.
+    - It calls `lost` when the connection ends.
+
+    The first connection starts after the message with the id `after`, and later connections start
+    after the last received message. `seconds` limits the time without a connection, and `retries`
+    limits the number of attempts. If a limit is exceeded, the methods raise ServiceError.
     """
 
     def __init__(
@@ -124,21 +129,21 @@ class FollowedConversation:
 
     @property
     def call(self) -> Request:
-        """The request that opens the next connection. Events continue after the last message."""
+        """The request that opens the next connection, for the events after the last message."""
         return service_calls.events(self._id, self._decoder.last)
 
     def begin(self) -> Deadline:
-        """Prepare for a new connection. Return the time until which the server must answer."""
+        """Prepare for a new connection. Return the time-out until the server must answer."""
         self._connected_at = 0.0
         if self._patience is None:
             self._patience = Patience(*self._limits)
         return self._patience.until
 
     def connected(self, status: int, headers: Mapping[str, str]) -> bool:
-        """Return whether the server accepted the connection and sends a stream of events.
+        """Return whether the server has accepted the connection.
 
         If the result is False, the caller must pass the whole answer to `refused`. Raises
-        ServiceError if the status is 200 but the content is not a stream of events.
+        ServiceError if the status is 200 but the answer is not a stream of events.
         """
         if status != 200:
             return False
@@ -154,7 +159,7 @@ class FollowedConversation:
         return True
 
     def feed(self, data: bytes) -> list[Event]:
-        """Decode received bytes, and return the events that are now complete."""
+        """Decode received bytes, and return the events that are complete now."""
         events = self._decoder.feed(data)
         if events:
             self._patience = None
@@ -162,7 +167,7 @@ class FollowedConversation:
         return events
 
     def lost(self, error: httpx.RequestError | None = None) -> float:
-        """Handle the loss of a connection, and return the seconds to wait before the next one.
+        """Handle the end of a connection, and return the seconds to wait before the next one.
 
         `error` is the reason, or None if the server ended the stream. Raises ServiceError if the
         error is permanent, or if there was no connection for too long.
@@ -177,8 +182,8 @@ class FollowedConversation:
     def refused(self, answer: ServerResponse) -> float | Event:
         """Handle an answer that is not a stream of events.
 
-        Return the seconds to wait before the next connection. If the conversation was deleted since
-        the last connection, return a `deleted` event instead. If a retry does not help, or if no
+        Return the seconds to wait before the next connection. If the conversation was deleted after
+        an earlier connection, return a `deleted` event instead. If a retry cannot help, or if no
         time is left, raise the error that the answer describes.
         """
         if self._was_connected and is_missing(answer):

@@ -1,4 +1,4 @@
-"""Decode the HTTP answer of a server into a value or an error."""
+"""Decode an HTTP answer of the server into a value or an error."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _Struct = TypeVar("_Struct", bound=msgspec.Struct)
 
 
 class ServerResponse(NamedTuple):
-    """An HTTP answer of the server at `url`.
+    """An HTTP answer of the server with the address `url`.
 
     `retry_after`, `location` and `kind` are the headers `Retry-After`, `Location` and
-    `Content-Type`. A missing header is "".
+    `Content-Type`. If a header is missing, the value is "".
     """
 
     status: int
@@ -51,10 +51,10 @@ class _Problem(msgspec.Struct):
 
 
 def checked(id: str, answer: ServerResponse) -> ServerResponse:
-    """Return the answer if its HTTP status is a success.
+    """Return the answer if its HTTP status means success.
 
-    Otherwise raise the error that the answer describes. `id` is the id of the conversation that the
-    request was about.
+    Otherwise raise the error that the answer describes. `id` is the id of the conversation in the
+    request.
     """
     if 200 <= answer.status < 300:
         return answer
@@ -62,9 +62,9 @@ def checked(id: str, answer: ServerResponse) -> ServerResponse:
 
 
 def failure(id: str, answer: ServerResponse) -> CortextError:
-    """Return the error that an unsuccessful answer describes.
+    """Return the error that an answer describes. The HTTP status does not mean success.
 
-    `id` is the id of the conversation that the request was about.
+    `id` is the id of the conversation in the request.
     """
     problem = _decode_problem(answer)
     if problem.code == "not-found":
@@ -89,9 +89,9 @@ _HINTS = {
 
 
 def _redirect_error(answer: ServerResponse) -> ServiceError:
-    """Return the error for a redirect.
+    """Return the error for an answer that is a redirect.
 
-    The client does not follow redirects, because its token is meant for one server only.
+    The client does not follow redirects, because it must not send its token to another server.
     """
     target = (
         client_errors.shown(answer.location.partition("?")[0]) if answer.location else "nowhere"

@@ -32,9 +32,10 @@ _BASE = "/v1/conversations"
 class Request(NamedTuple):
     """One HTTP request to a server.
 
-    `body` is encoded as JSON. `query` has the parameters of the URL. `again` is True if the client
-    may repeat the request after a failure. `id` is the conversation that the request is about, or
-    "".
+    - `body`: a value that is sent as JSON
+    - `query`: the parameters in the URL
+    - `again`: whether the client may repeat the request after a failure
+    - `id`: the id of the conversation in the request, or ""
     """
 
     method: str
@@ -66,10 +67,10 @@ class _BeginData(msgspec.Struct):
 
 
 def create(metadata: Mapping[str, Any] | None, owner: str | None, id: str | None = None) -> Request:
-    """Return the request that creates a conversation, or finds the conversation with this id.
+    """Return the request that creates a conversation, or loads the conversation `id` if it exists.
 
     An invalid `id` is left out, so that the server creates a conversation. If `owner` is None, the
-    server finds the conversation of any owner.
+    conversation may have any owner.
     """
     body: dict[str, Any] = {}
     if metadata_copy := copied(metadata):
@@ -107,9 +108,9 @@ def add_message(id: str, message: Message) -> Request:
 def get_history(id: str, limit: int | None) -> Request:
     """Return the request for the last `limit` messages of a conversation.
 
-    Without a limit, the server returns its window: the last messages, as many as its settings
-    allow. A server accepts no limit above MOST. For a higher limit, the request has no limit, and
-    the function `history` selects the last `limit` messages from the answer.
+    If `limit` is None, the server returns as many messages as its window allows. A server accepts
+    no limit above MOST. For a higher limit, the request has no limit, and the function `history`
+    selects the last `limit` messages from the answer.
     """
     if limit is not None and (type(limit) is not int or limit < 0):
         raise ValueError(f"limit must be a whole number from 0, not {limit!r}")
@@ -120,12 +121,12 @@ def get_history(id: str, limit: int | None) -> Request:
 class Pages:
     """A list of conversations that a client requests page by page.
 
-    `call` is the request for the next page, or None if the list `found` is complete. Pass the
-    server's answer to `take`.
+    `call` is the request for the next page. Pass the server's answer to `take`. When all pages have
+    arrived, `call` is None, and `found` is the complete list.
 
-    A page begins at the creation time of the last conversation of the page before it, so two pages
-    overlap. This way no conversation is missed if several have the same creation time, or if a
-    conversation is deleted between two requests.
+    Each page begins at the creation time of the last conversation on the previous page, so the
+    pages overlap. Therefore no conversation is missed if several have the same creation time, or if
+    a conversation is deleted between two requests.
     """
 
     def __init__(self, limit: int | None, owner: str | None) -> None:
@@ -174,7 +175,8 @@ class Pages:
 def fits_in_url(id: str) -> bool:
     """Return whether an id can be part of a URL.
 
-    An id with a lone surrogate (half of a UTF-16 pair) cannot be encoded, so the result is False.
+    The result is False for an id with a lone surrogate (half of a UTF-16 pair), because it cannot
+    be encoded.
     """
     return id.isascii() or id == id.encode("utf-8", "ignore").decode()
 
@@ -202,9 +204,10 @@ def parse_summary(call: Request, answer: ServerResponse) -> ConversationSummary 
 
 
 def history(call: Request, answer: ServerResponse, limit: int | None) -> Messages:
-    """Return the last `limit` messages of the answer to the request `call`.
+    """Return the last `limit` messages in the answer to a request for messages.
 
-    If `limit` is None, return all of them. If the conversation does not exist, return [].
+    If `limit` is None, return all messages in the answer. If the conversation does not exist,
+    return [].
     """
     if is_missing(answer):
         return []
@@ -215,10 +218,10 @@ def history(call: Request, answer: ServerResponse, limit: int | None) -> Message
 
 
 def added(call: Request, answer: ServerResponse) -> bool:
-    """Return whether the message that the request `call` sent was new on the server.
+    """Return whether the message in the request `call` was new on the server.
 
-    Raises ServiceError if the answer has the id of another message. Such an answer may come from a
-    program that is not `cortext serve`.
+    Raises ServiceError if the answer has the id of another message. A program that is not `cortext
+    serve` may send such an answer.
     """
     if decode(checked(call.id, answer), _AddedBody).id != call.body.id:
         raise bad_answer(answer.url, "it names another message", answer.status)
@@ -237,7 +240,7 @@ def parse_message(data: bytes) -> Message:
 def parse_begin(data: bytes) -> str:
     """Return the id of the message after which a stream of events begins.
 
-    `data` is the content of the stream's `begin` event. "" means that the stream begins with the
-    first message of the conversation.
+    `data` is the content of the event `begin`. The result is "" if the stream begins with the first
+    message.
     """
     return decode(ServerResponse(200, data), _BeginData).after

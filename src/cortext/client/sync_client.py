@@ -35,8 +35,9 @@ class Client:
     only the conversations of that owner.
 
     Each call takes at most `timeout` seconds. Within this time, the client repeats a failed call if
-    the repetition does no harm. It repeats a call that creates a conversation only if the server
-    cannot have received the call. `retries` limits the number of repetitions; None means no limit.
+    the repetition does no harm. A call that creates a conversation is repeated only if the first
+    request certainly did not reach the server. `retries` limits the number of repetitions; None
+    means no limit.
 
     The client can be used as a context manager, by several threads, and after a fork.
     """
@@ -76,7 +77,7 @@ class Client:
         return service_calls.conversation(call, self._send_with_retries(call)).id
 
     def get(self, id: str) -> Conversation | None:
-        """Return the conversation with its last messages, or None if it does not exist.
+        """Return a conversation with its last messages, or None if it does not exist.
 
         The server returns at most as many messages as its option `--window` allows.
         """
@@ -91,11 +92,10 @@ class Client:
         metadata: Mapping[str, Any] | None = None,
         **others: Never,
     ) -> Conversation:
-        """Return the conversation with this id if it belongs to `owner`.
+        """Return the conversation `id` if it belongs to `owner`, or create a new conversation.
 
-        Otherwise create a conversation with a new id, this owner and this metadata, and return it.
-        If `owner` is None, the existing conversation may belong to any owner, and a new
-        conversation has no owner.
+        A new conversation gets a new id, this owner and this metadata. If `owner` is None, the
+        conversation may belong to any owner, and a new conversation has no owner.
         """
         client_argument_checks.reject_unknown_options("get_or_create", others)
         call = service_calls.create(metadata, owner, id)
@@ -104,16 +104,17 @@ class Client:
     def add_message(self, id: str, message: Message) -> None:
         """Append a message to a conversation.
 
-        Raises SessionNotFoundError if there is no such conversation.
+        Do nothing if the conversation already has a message with the same id. Raises
+        SessionNotFoundError if there is no such conversation.
         """
         self.add_if_new(id, message)
 
     def add_if_new(self, id: str, message: Message) -> bool:
         """Append a message to a conversation, and return whether the message was new.
 
-        Return False if the conversation already has a message with the same id. After a lost answer
-        of the server, the client repeats the call, and the result can be False for a new message.
-        Raises SessionNotFoundError if there is no such conversation.
+        Return False if the conversation already has a message with the same id. If the answer of
+        the server is lost, the client repeats the call. Then the result may be False although the
+        message was new. Raises SessionNotFoundError if there is no such conversation.
         """
         call = service_calls.add_message(id, message)
         return service_calls.added(call, self._send_with_retries(call))
@@ -121,8 +122,8 @@ class Client:
     def get_history(self, id: str, limit: int | None = None) -> Messages:
         """Return the last `limit` messages of a conversation, oldest first.
 
-        Without `limit`, return as many messages as the server's option `--window` allows. The list
-        is empty if there is no such conversation.
+        The server returns at most as many messages as its option `--window` allows. The list is
+        empty if there is no such conversation.
         """
         call = service_calls.get_history(id, limit)
         return service_calls.history(call, self._send_with_retries(call), limit)
@@ -131,7 +132,7 @@ class Client:
         """Change the metadata of a conversation, and return all its metadata.
 
         `changes` maps keys to their new values. The value None removes a key. Keys that are not in
-        `changes` stay.
+        `changes` stay. Raises SessionNotFoundError if there is no such conversation.
         """
         call = service_calls.set_metadata(id, changes)
         return service_calls.conversation(call, self._send_with_retries(call)).metadata
@@ -150,33 +151,28 @@ class Client:
         service_calls.deleted(call, self._send_with_retries(call))
 
     def resolve_reference(self, id: str, text: str) -> Reference:
-        """Find the item that `text` refers to, by its name or with words such as "the second one".
+        """Return the item that `text` means, by its name or with words such as "the second one".
 
-        The items come from the structured data of the earlier messages of the conversation.
+        The items are in the structured data of earlier messages, for example in a list of search
+        results.
         """
         return resolve(text, self.get_history(id))
 
     def addMessage(self, id: str, message: Message) -> None:
-        """Call `add_message`.
-
-        The name `addMessage` comes from spec 004, the specification of the conversation service.
-        """
+        """Call `add_message`. The name `addMessage` comes from spec 004."""
         self.add_message(id, message)
 
     def getHistory(self, id: str, limit: int | None = None) -> Messages:
-        """Call `get_history`.
-
-        The name `getHistory` comes from spec 004, the specification of the conversation service.
-        """
+        """Call `get_history`. The name `getHistory` comes from spec 004."""
         return self.get_history(id, limit)
 
     def events(self, id: str, *, after: str | None = None) -> Iterator[Event]:
         """Return an iterator over the events of a conversation, such as new messages.
 
-        The events begin after the message with the id `after`. Without `after`, they begin with the
-        first new message after the first call of `next`. They end when the conversation is deleted
-        or expires, or when the client is closed. If the connection breaks, the client connects
-        again and continues after the last message.
+        The client connects when `next` is called for the first time. The events begin after the
+        message with the id `after`. Without `after`, they begin with the next new message. They end
+        when the conversation is deleted or expires, or when the client is closed. If the connection
+        breaks, the client connects again and continues after the last message.
 
         The iterator raises ServiceError if the server cannot be reached for `timeout` seconds, and
         SessionNotFoundError if there is no such conversation.
@@ -200,10 +196,10 @@ class Client:
             time.sleep(result)
 
     def _listen(self, following: FollowedConversation) -> Generator[Event, None, float | Event]:
-        """Connect to the server once, and yield the events until the connection ends.
+        """Connect to the server once, and yield events until the connection ends.
 
         Return the seconds to wait before the next connection. If the conversation was deleted,
-        return the `deleted` event instead, because no connection is needed any more.
+        return a `deleted` event instead, and no further connection is needed.
         """
         until = following.begin()
         with self._stream(following.call, until) as response:
@@ -232,10 +228,10 @@ class Client:
         self.close()
 
     def _open(self) -> None:
-        """Create an HTTP client for the connections of this process.
+        """Create an HTTP client for this process.
 
-        A forked child process needs its own HTTP client. With the connections of its parent, it
-        would read the parent's answers or close the parent's connections.
+        A forked child process needs its own HTTP client. If it used the connections of its parent
+        process, it would read the parent's answers or close the parent's connections.
         """
         self._transport = Transport(self._tls)
         self._http = httpx.Client(transport=self._transport, headers=self._headers, trust_env=False)
@@ -289,10 +285,10 @@ class Client:
     def list(
         self, *, owner: str | None = None, limit: int | None = 50, **others: Never
     ) -> list[ConversationEntry]:
-        """Return at most `limit` of your conversations, the newest first.
+        """Return at most `limit` of your conversations, newest first; None means all.
 
-        If `limit` is None, return all conversations. With `owner`, return only the conversations of
-        this owner. "" means conversations without an owner.
+        If `owner` is given, only the conversations of this owner are returned. "" means
+        conversations without an owner.
         """
         client_argument_checks.reject_unknown_options("list", others)
         pages = service_calls.Pages(limit, owner)

@@ -1,8 +1,8 @@
-"""The HTTP connections of the synchronous client. No call takes longer than its time-out.
+"""The HTTP connections of the synchronous client, with a time-out for each call.
 
 The time-out of a socket limits only a single read. A server that sends one byte at a time could
-therefore block a call forever. To prevent this, the time-out of each connect, read and write is the
-remaining time of the call.
+therefore block a call forever. So each connect, read and write gets the remaining time of the call
+as its time-out.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ LIMITS = httpx.Limits(
 
 
 def tls_of(url: str) -> ssl.SSLContext:
-    """Return the TLS settings for connections to the URL of a server.
+    """Return the TLS settings for connections to a server.
 
-    For an `http://` URL, no certificates are loaded, because this would take longer than a call.
+    For an `http://` URL, no certificates are loaded, because loading them takes longer than a call.
     """
     if url.startswith("https"):
         return httpx.create_ssl_context(trust_env=False)
@@ -40,9 +40,9 @@ def tls_of(url: str) -> ssl.SSLContext:
 
 
 class Transport(httpx.HTTPTransport):
-    """The httpx transport of the synchronous client, with a time limit for the whole call.
+    """The httpx transport of the synchronous client, with a time-out for the whole call.
 
-    `close` closes all connections, even connections in use. The transport can be used again
+    `close` closes all connections, also those that a call is using. The transport can be used again
     afterwards.
     """
 
@@ -63,10 +63,9 @@ class Transport(httpx.HTTPTransport):
 
 
 class _Backend(httpcore.NetworkBackend):
-    """The part of the transport that opens connections, and that can close all of them.
+    """The part of the transport that opens connections, and can close all of them.
 
-    The connection pool of httpcore cannot do this: it does not close a connection that is still
-    being opened.
+    The connection pool of httpcore cannot close a connection that is still being opened.
     """
 
     def __init__(self) -> None:
@@ -85,8 +84,7 @@ class _Backend(httpcore.NetworkBackend):
     ) -> httpcore.NetworkStream:
         """Open a TCP connection.
 
-        If `host` has several addresses, try one after the other. Each address gets a part of the
-        time-out.
+        If `host` has several addresses, they are tried one after the other, and share the time-out.
         """
         closings = self._closings
         addresses = _addresses(host, port)
@@ -105,7 +103,7 @@ class _Backend(httpcore.NetworkBackend):
         raise httpcore.ConnectError(f"{host} has no address")
 
     def close(self) -> None:
-        """Close every connection. A thread that uses a connection gets an error."""
+        """Close every connection. A thread that is using a connection gets an error."""
         with self._lock:
             self._closings += 1
             streams = [*self._open]
@@ -113,10 +111,10 @@ class _Backend(httpcore.NetworkBackend):
             each.close()
 
     def keep(self, stream: _Stream) -> _Stream:
-        """Remember an open connection, and return it.
+        """Remember a new connection, so that `close` can close it, and return the connection.
 
-        If `close` was called while the connection was being opened, close the connection and raise
-        ConnectError.
+        If `close` was called while the connection was being opened, the connection is closed, and
+        ConnectError is raised.
         """
         with self._lock:
             if stream.closings == self._closings:

@@ -1,1 +1,4 @@
-"""The conversation service of spec 004: conversation stores, and an HTTP interface to them."""
+"""The conversation service: stores for the conversations of chat programs, and an HTTP interface.
+
+The service is described in spec 004.
+"""

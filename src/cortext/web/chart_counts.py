@@ -1,7 +1,7 @@
 """The numbers on the page of charts: conversations, messages, tokens and costs.
 
-Every conversation is counted message by message, as `cortext stats --all` does. Sessions of AI
-tools that belong to no workspace are also counted.
+The messages of all conversations are counted, as by `cortext stats --all`. Sessions of AI tools
+that belong to no workspace are counted, too.
 """
 
 from __future__ import annotations
@@ -27,11 +27,12 @@ WAIT = 3.0
 class ChartCounts(NamedTuple):
     """All numbers that the page of charts shows.
 
-    `days` has the numbers of each day, by ISO date. `hours` and `weekdays` have one number for each
-    hour of the day and each day of the week. `streak` is the current number of days in a row with a
-    message. `loose` is the number of sessions that belong to no workspace, and `unread` is the
-    number of such sessions that are not read yet. `damaged` is the number of conversations with
-    unreadable parts.
+    - `days`: the numbers of each day, by ISO date
+    - `hours`, `weekdays`: one number for each hour of the day and for each day of the week
+    - `streak`: the current number of days in a row with a message
+    - `loose`: the number of sessions that belong to no workspace
+    - `unread`: the number of such sessions that are not read yet
+    - `damaged`: the number of conversations with unreadable parts
     """
 
     conversations: int
@@ -52,9 +53,9 @@ class ChartCounts(NamedTuple):
 
 
 class Counting:
-    """A counter of all conversations for the page of charts. It caches its result for some seconds.
+    """Counts all conversations for the page of charts. The result is cached for some seconds.
 
-    Several threads may use one counter.
+    Several threads may use one object.
     """
 
     def __init__(self) -> None:
@@ -100,7 +101,7 @@ class Counting:
 
 
 def _with_page_names(shares: Iterable[Share]) -> list[Share]:
-    """Return the numbers of each tool under the display name of the tool.
+    """Return the numbers of each tool with the tool's display name instead of its name.
 
     A `Share` has the numbers of one tool. If tools have the same display name, their numbers are
     added up.

@@ -1,6 +1,6 @@
 """The layout of the drawings on the page of charts: positions and sizes, without markup.
 
-The drawings are a calendar of the last year, horizontal bars, and columns.
+The drawings are a calendar of the last year, horizontal bars, and vertical columns.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", 
 
 
 class Cell(NamedTuple):
-    """The square of one day in the calendar, with the activity on that day.
+    """The square of one day in the calendar, with the activity of that day.
 
-    `level` determines the colour: 0 means no activity, and 4 means the most activity.
+    `level` determines the colour, from 0 (no activity) to 4 (most activity).
     """
 
     x: int
@@ -52,7 +52,7 @@ class Calendar(NamedTuple):
 
 
 class ChartBar(NamedTuple):
-    """A bar for one tool, type or model. The longest bar of a chart has the `length` 100."""
+    """A bar for one tool, type or model. The longest bar in a chart has the `length` 100."""
 
     share: Share
     length: float
@@ -67,9 +67,9 @@ class Column(NamedTuple):
 
 
 def calendar(days: Mapping[str, DayStats], today: date) -> Calendar:
-    """Return the calendar of the last year: one column for each week, with Monday at the top.
+    """Return the calendar of the last year. Each column is a week that begins on Monday.
 
-    `days` has the activity of each day, by ISO date. A day that is not in `days` has no activity.
+    `days` has the activity of each day, by ISO date. A missing day had no activity.
     """
     first = today - timedelta(days=today.weekday() + 7 * (WEEKS - 1))
     dates = [first + timedelta(days=n) for n in range((today - first).days + 1)]
@@ -106,10 +106,10 @@ def _weight(day: DayStats) -> int:
 
 
 def _level(value: int, most: int) -> int:
-    """Return the colour level of a day with the activity `value`, from 0 (none) to 4 (most).
+    """Return the colour level of a day, from 0 (no activity) to 4 (most activity).
 
-    `most` is the activity of the busiest day. The scale is logarithmic, so that one very busy day
-    does not make all other days look empty.
+    `value` is the activity of the day, and `most` is the activity of the busiest day. The scale is
+    logarithmic, so that one very busy day does not make all other days look empty.
     """
     if not value:
         return 0
@@ -117,10 +117,10 @@ def _level(value: int, most: int) -> int:
 
 
 def bars(shares: Sequence[Share], by: str = "conversations") -> list[ChartBar]:
-    """Return one bar for each of the eight largest shares, and one bar for all other shares.
+    """Return one bar for each of the eight largest shares, and one bar for all others together.
 
-    A `Share` has the numbers of one tool, type or model. `by` is the field of `Share` that a bar
-    shows, such as "conversations" or "tokens".
+    A `Share` has the numbers of one tool, type or model. `by` is the field that determines the
+    length of a bar, such as "conversations" or "tokens". A share without a name gets no bar.
     """
     ranked = sorted(shares, key=lambda share: -getattr(share, by))
     shown, rest = ranked[:MAX_BARS], ranked[MAX_BARS:]
@@ -143,7 +143,8 @@ def bars(shares: Sequence[Share], by: str = "conversations") -> list[ChartBar]:
 def columns(values: Sequence[int], labels: Sequence[str], *, height: int = 80) -> list[Column]:
     """Return one column of a chart for each value, from left to right.
 
-    Each column is 10 units wide, with a gap of 4. The largest value gets the full `height`.
+    Each column is 10 units wide, and the gaps are 4 units wide. The largest value has the full
+    `height`.
     """
     most = max(values, default=0) or 1
     heights = [round(height * value / most, 2) for value in values]

@@ -1,4 +1,4 @@
-"""Lookup of this machine's conversations for the web pages, by the key in a URL."""
+"""Find a conversation of this machine by the key in the URL of a web page."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _OTHER_SOURCES = {AUR: "spawn", DOCUMENT: "programs"}
 
 
 def source_name(tool: str) -> str:
-    """Return the name that the pages show for the program that a conversation comes from.
+    """Return the display name of the program that a conversation comes from.
 
     `tool` is the name of an AI tool, `AUR` for sessions of `cortext spawn`, or `DOCUMENT` for
     sessions of other programs.
@@ -29,16 +29,16 @@ def source_name(tool: str) -> str:
 def key_of(row: ConversationRow) -> str:
     """Return the key that identifies a conversation in URLs.
 
-    The key is a hash, so it does not reveal the path of the conversation.
+    The key is a hash, because the path of the conversation must not appear in a URL.
     """
     text = "\0".join(row.identity).encode("utf-8", "surrogatepass")
     return hashlib.sha256(text).hexdigest()[:16]
 
 
 class ConversationLookup:
-    """The rows (list entries) of all conversations of this machine. Several threads may use it.
+    """The rows (list entries) of all conversations of this machine.
 
-    Requests within `FRESH` seconds share one scan of the files.
+    Requests within `FRESH` seconds share one scan of the files. Several threads may use one object.
     """
 
     def __init__(self) -> None:
@@ -57,7 +57,7 @@ class ConversationLookup:
     def row(self, key: str) -> ConversationRow:
         """Return the row of the conversation with this key.
 
-        Raise SessionNotFoundError if the conversation no longer exists.
+        SessionNotFoundError is raised if the conversation no longer exists.
         """
         self.rows()
         with self._lock:

@@ -1,8 +1,7 @@
 """The turns of a session: its messages as a web page shows them.
 
-A tool result is shown together with its call, and not as a message of its own. A page shows only a
-range of turns, called a window. Only the turns in the window are prepared, so that a long
-conversation opens quickly.
+A page shows a tool result together with its call, and not as a separate message. Only a range of
+turns, called a window, is prepared at a time, so that a long conversation opens quickly.
 """
 
 from __future__ import annotations
@@ -22,21 +21,22 @@ from cortext.model.session import Session
 _MAX_LINE = 200
 _SIGNS = str.maketrans("", "", "*`#")
 LONGEST = 20_000
-"""The most characters that a page shows of a tool result, of arguments or of structured data."""
+"""How many characters a page shows of a tool result, of arguments or of structured data."""
 
 
 class ShownText(NamedTuple):
-    """The beginning of a text, and the number of characters that are left out after it."""
+    """The beginning of a text. `left` is the number of characters that were cut off after it."""
 
     text: str
     left: int = 0
 
 
 class PageCall(NamedTuple):
-    """A tool call with its result, as a page shows it.
+    """A tool call and its result, as a page shows them.
 
-    `line` is a summary of the call on one line, and `given` are all its arguments. `answer` is the
-    number of the message that contains the result; 0 means that there is no such message.
+    - `line`: a summary of the call on one line
+    - `given`: all arguments of the call
+    - `answer`: the number of the message with the result; 0 if there is no such message
     """
 
     name: str
@@ -48,10 +48,10 @@ class PageCall(NamedTuple):
 
 
 class ShownTurn(NamedTuple):
-    """One entry on the page: a message, or tool calls that are stored separately from messages.
+    """One entry on the page: a message, or tool calls that are stored outside of the messages.
 
-    `number` is the number of the message, counted from 1. It is 0 for separate tool calls. `data`
-    is the structured data of the message as JSON.
+    `number` is the number of the message, counted from 1, or 0 for such tool calls. `data` is the
+    structured data of the message as JSON.
     """
 
     number: int
@@ -65,7 +65,7 @@ class ShownTurn(NamedTuple):
 
 
 class Turns:
-    """The messages of a session as turns, with each tool result paired with its call.
+    """The messages of a session as turns. Each tool result is part of the turn of its call.
 
     `total` is the number of messages that were scanned so far.
     """
@@ -99,7 +99,7 @@ class Turns:
     def window(self, first: int, last: int) -> Iterator[ShownTurn]:
         """Yield the turns of the messages with the numbers `first` to `last`.
 
-        A tool result appears with its call, even if the result's own number is after `last`.
+        A tool result appears with its call, even if the number of the result is above `last`.
         """
         for number in range(max(first, 1), min(last, self.total) + 1):
             yield from self._outside_turn(number)
@@ -109,25 +109,24 @@ class Turns:
             yield from self._outside_turn(self.total + 1)
 
     def shown_in(self, number: int) -> int:
-        """Return the number of the turn that shows the message `number`.
+        """Return the number of the turn in which the message `number` is shown.
 
         A tool result is shown in the turn of its call. Any other message has its own turn.
         """
         return self._call_of_result.get(number, number)
 
     def changed_since(self, total: int) -> int:
-        """Return the number of the first turn that changed when the newest messages were added.
+        """Return the number of the first turn that has changed since there were `total` messages.
 
-        `total` is the number of messages before the newest messages were added. An earlier turn may
-        change too, because a tool result is shown in the turn of its call.
+        An earlier turn changes if a new message is the result of its tool call.
         """
         return min(map(self.shown_in, range(total + 1, self.total + 1)), default=total + 1)
 
     def requests(self, around: int, most: int) -> list[tuple[int, str]]:
-        """Return the numbers and the first words of the user's messages, for a table of contents.
+        """Return the user's messages for a table of contents: their numbers and first words.
 
-        If there are more than `most` messages, return the `most` messages that are nearest to the
-        message with the number `around`.
+        If there are more than `most` such messages, return those nearest to the message number
+        `around`.
         """
         before = bisect_left(self._user_messages, around)
         start = max(min(before - most // 2, len(self._user_messages) - most), 0)
@@ -135,7 +134,7 @@ class Turns:
         return [(n, one_line(self._messages[n - 1].content, 90)) for n in numbers]
 
     def text(self, number: int) -> str:
-        """Return the full text of a message."""
+        """Return the full text of the message with this number."""
         return self._messages[number - 1].content
 
     def difference(self, other: Turns) -> Iterator[int]:
@@ -150,7 +149,7 @@ class Turns:
                 yield number
 
     def _pair(self, number: int) -> None:
-        """Scan one message: remember its tool calls, or pair a tool result with its call."""
+        """Scan one message: remember its tool calls, or connect a tool result with its call."""
         message = self._messages[number - 1]
         if message.tool_calls:
             self._calls_without_result = []
@@ -194,7 +193,7 @@ class Turns:
 
 
 def first_difference(old: Turns, new: Turns) -> int | None:
-    """Return the number of the first turn that differs between two readings of a conversation.
+    """Return the number of the first turn that is different in two readings of a conversation.
 
     Return None if all turns look the same.
     """
@@ -202,10 +201,9 @@ def first_difference(old: Turns, new: Turns) -> int | None:
 
 
 def _visible_fields(message: SessionMessage) -> tuple[object, ...]:
-    """Return the fields of a message that a page shows, for a comparison of two messages.
+    """Return the fields of a message that a page shows, to compare two messages.
 
-    The time is left out. A record without a time gets the time when it was read, so its time
-    differs between two readings of the same file.
+    The time is not compared: if a record has no time, each reading of the file gives it a new one.
     """
     return (
         *(message.role, message.content, message.name, message.tokens, message.tool_calls),
@@ -214,7 +212,7 @@ def _visible_fields(message: SessionMessage) -> tuple[object, ...]:
 
 
 def one_line(text: str, longest: int) -> str:
-    """Return at most `longest` characters of a text, on one line and without markdown signs."""
+    """Return a text on one line, without markdown signs, and with at most `longest` characters."""
     line = " ".join(clean(text[: 4 * longest].translate(_SIGNS), lines=False).split())
     return f"{line[: longest - 1]}…" if len(line) > longest else line
 

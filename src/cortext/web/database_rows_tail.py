@@ -1,6 +1,6 @@
-"""Updates of a web page about a session that a tool stores in a database.
+"""New messages of a session that a tool stores in a database, for an open web page.
 
-Each check for new messages reads only the rows that changed.
+Each check for new messages reads only the rows that have changed.
 """
 
 from __future__ import annotations
@@ -21,9 +21,8 @@ from cortext.tools.new_messages import FilePosition, MessageDelta
 class RowsTail(ConversationTail):
     """A `ConversationTail` for a session that a tool stores as rows of a database.
 
-    Each check reads the rows that changed since the check before the last one, and so it reads some
-    rows twice. This is necessary, because times are in milliseconds: a row may change again in the
-    millisecond of a check.
+    Times in the database are in milliseconds, so a row may change again in the millisecond in which
+    it was read. For this reason, each check also reads the rows of the previous check again.
     """
 
     def __init__(self, growing: LiveSource, row: ConversationRow) -> None:
@@ -73,9 +72,9 @@ def joined(
 ) -> list[SessionMessage] | None:
     """Update the messages `old` with the messages `latest`, and return the result.
 
-    `latest` has new messages and changed versions of old messages. Old messages stay up to the
-    first message whose id is in `latest`. The rest is replaced by `latest`. Return None if an old
-    message in the rest is missing in `latest`.
+    `latest` has new messages, and changed versions of old messages. The old messages before the
+    first changed message stay, and `latest` replaces all others. Return None if `latest` lacks one
+    of the messages to replace.
     """
     indexes = {message.id: place for place, message in enumerate(old)}
     first = min((indexes[m.id] for m in latest if m.id in indexes), default=len(old))

@@ -1,4 +1,4 @@
-"""Error pages: one sentence about the error, and a hint on what the user can do."""
+"""Error pages. Each shows one sentence about the error, and a hint that says what to do."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _log = logging.getLogger("cortext.web")
 
 
 def refused(request: Ask, error: CortextError) -> Response[Any]:
-    """Return the error page for a CortextError that a handler raised."""
+    """Return the error page for a CortextError that a handler has raised."""
     if isinstance(error, SessionStorageError) and not isinstance(error, SessionNotFoundError):
         return _storage_error_page(request, error)
     status = 404 if isinstance(error, SessionNotFoundError) else 400
@@ -30,7 +30,7 @@ def refused(request: Ask, error: CortextError) -> Response[Any]:
 def _storage_error_page(request: Ask, error: SessionStorageError) -> Response[Any]:
     """Return the error page for a storage error.
 
-    Only the user of this machine sees the details, which may contain paths.
+    The details may contain paths. Only the user of this machine sees them.
     """
     problem = problem_responses.problem_of(error)
     if is_person(request):
@@ -39,10 +39,10 @@ def _storage_error_page(request: Ask, error: SessionStorageError) -> Response[An
 
 
 def odd(request: Ask, error: Exception) -> Response[Any]:
-    """Return the response to an HTTP error of the framework, or to an unexpected exception.
+    """Return the response for an HTTP error of the framework, or for an unexpected exception.
 
-    If the owner of the request is unknown, the response only asks the user to sign in. Otherwise a
-    browser gets an HTML page, and a program gets JSON.
+    If the owner of the request is unknown, the response only asks the user to sign in. Otherwise it
+    is an HTML page for a browser, and JSON for a program.
     """
     scope: Any = request.scope
     if scope.get(OWNER) is None:

@@ -1,4 +1,4 @@
-"""The web page that lists all conversations: grouped by day, or as the results of a search."""
+"""The web page that lists all conversations by day, or the results of a search."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class DayCards(NamedTuple):
 class FoundCard(NamedTuple):
     """A conversation that a search found, with its hits.
 
-    A hit has a message number, a role, a time and pieces of text. The second, fourth, ... piece is
+    A hit is a message number, a role, a time, and pieces of text. The second, fourth, ... piece is
     a match. `more` is True if the conversation has more hits than these.
     """
 
@@ -63,7 +63,7 @@ class FoundCard(NamedTuple):
 
 
 class ListPage(NamedTuple):
-    """The content of the list page: conversations by day in `days`, or search results in `found`.
+    """The content of the list page: conversations by day (`days`), or search results (`found`).
 
     `total` is the number of conversations. `newer` and `older` are the numbers of the previous and
     the next page; 0 means that there is no such page.
@@ -77,7 +77,7 @@ class ListPage(NamedTuple):
 
 
 def browse(rows: Sequence[ConversationRow], asked: ListRequest) -> ListPage:
-    """Return one page of the conversations that match the filters of the request `asked`.
+    """Return the requested page of the conversations that match the filters of the request `asked`.
 
     The conversations are in the order of `rows`.
     """
@@ -94,9 +94,10 @@ def browse(rows: Sequence[ConversationRow], asked: ListRequest) -> ListPage:
 
 
 def search(asked: ListRequest) -> ListPage:
-    """Return the results of a search for the words in the request `asked`.
+    """Search for the words in the request `asked`, and return the results.
 
-    Read new messages first. Search only the conversations that match the filters of the request.
+    New messages are read first. Only conversations that match the filters of the request are
+    searched.
     """
     finder = Finder()
     finder.refresh()
@@ -113,7 +114,6 @@ def search(asked: ListRequest) -> ListPage:
 
 
 def card(row: ConversationRow) -> Card:
-    """Return the card of a conversation."""
     return Card(
         key=key_of(row),
         row=row,
@@ -125,7 +125,7 @@ def card(row: ConversationRow) -> Card:
 
 
 def local(micros: int) -> datetime:
-    """Return a time in microseconds since 1970 as a datetime in the time zone of this machine."""
+    """Convert a time to the time zone of this machine. `micros` is in microseconds since 1970."""
     when = clock.from_micros(micros)
     try:
         return when.astimezone()
@@ -140,7 +140,7 @@ def _page_hit(hit: SearchHit) -> tuple[int, str, datetime, list[str]]:
 
 
 def pieces(snippet: Snippet, *, signs: bool = False) -> Iterator[str]:
-    """Yield the text of a snippet in pieces, cut at the start and the end of each match.
+    """Cut the text of a snippet before and after each match, and yield the pieces.
 
     The second, fourth, ... piece is a match. Markdown signs outside of matches are removed, unless
     `signs` is True.
@@ -157,7 +157,7 @@ def pieces(snippet: Snippet, *, signs: bool = False) -> Iterator[str]:
 def _remove_signs(marks: Sequence[tuple[int, int]], text: str, start: int, end: int) -> str:
     """Return `text[start:end]` without markdown signs.
 
-    `marks` holds the start and the end of each markdown sign in `text`.
+    `marks` has the start and the end of each markdown sign in `text`.
     """
     kept: list[str] = []
     for first, last in marks:

@@ -1,4 +1,4 @@
-"""The request for the web page that lists all conversations: search words, filters and page."""
+"""The request for the web page that lists conversations: search words, filters and page number."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ WHENS = {
 class FilterOption(NamedTuple):
     """An option of a filter on the list page.
 
-    `name` is the text that the user sees. `number` is the number of conversations with this value;
-    None means that they are not counted.
+    `name` is the text that the user sees. `number` is the number of conversations with this option,
+    or None if they are not counted.
     """
 
     value: str
@@ -36,9 +36,9 @@ class FilterOption(NamedTuple):
 
 
 class ListRequest(NamedTuple):
-    """The query parameters of the list page: search words `q`, filters and page number.
+    """The query parameters of the list page: the search words `q`, the filters and the page number.
 
-    A filter of "" allows any value. `project` is the path of a folder, and `branch` is a git
+    A filter with the value "" is not set. `project` is the path of a folder, and `branch` is a git
     branch. `page` counts from 1.
     """
 
@@ -80,17 +80,17 @@ class ListRequest(NamedTuple):
 
     @property
     def span(self) -> Span:
-        """The time span that `when` describes, such as "past week".
+        """The time span that the filter `when` describes, such as "past week".
 
-        Raises CortextError if `when` is not valid.
+        Raises CortextError if `when` is invalid.
         """
         return date_range(self.when)
 
     @property
     def wanted(self) -> ListFilter:
-        """The filters that `filter_rows` applies: all but the status and the end of the time span.
+        """The filters of this request, for `filter_rows`.
 
-        The method `filter` applies the status and the end of the time span.
+        The status and the end of the time span are missing. The method `filter` applies these two.
         """
         tags = [self.tag] if self.tag else []
         tool = AUR if self.tool == SPAWN else self.tool
@@ -104,7 +104,7 @@ class ListRequest(NamedTuple):
         )
 
     def filter(self, rows: Sequence[ConversationRow]) -> list[ConversationRow]:
-        """Return the rows that match all filters of this request. Ignore the search words."""
+        """Return the rows that match all filters of this request. The search words are ignored."""
         rows = filter_rows(list(rows), self.wanted)
         until, statuses = self.span.until, _SAME_STATUSES.get(self.status, (self.status,))
         return [
@@ -115,9 +115,10 @@ class ListRequest(NamedTuple):
         ]
 
     def address(self, **changes: str | int) -> str:
-        """Return the URL of the list page for this request with the parameters in `changes`.
+        """Return the URL of the list page for this request, with some parameters changed.
 
-        The URL leads to the first page of the list, unless `changes` contains `page`.
+        `changes` has the new values of these parameters. The URL leads to the first page of the
+        list, unless `changes` contains `page`.
         """
         asked = self._replace(**{"page": 1, **changes})
         given = {name: value for name, value in asked._asdict().items() if value not in ("", 1)}
@@ -125,10 +126,10 @@ class ListRequest(NamedTuple):
 
 
 def choices(rows: Sequence[ConversationRow], asked: ListRequest) -> dict[str, list[FilterOption]]:
-    """Return the options that each filter of the list page offers, by the name of the filter.
+    """Return the options of each filter on the list page, by the name of the filter.
 
-    The options are the values that occur in the rows, the most common first. The value that the
-    user has chosen is always an option.
+    The options are the values that occur in the rows, most common first. The value that the user
+    has chosen is always an option.
     """
     names = project_names(row.folder for row in rows)
     whens = [FilterOption(value, name) for value, name in WHENS.items()]

@@ -27,12 +27,14 @@ class ShutdownFlag:
 async def follow(
     opened: OpenConversation, seen: str, ending: ShutdownFlag
 ) -> AsyncGenerator[dict[str, Any]]:
-    """Yield the event `grown` whenever a conversation changes, until the server stops.
+    """Yield the event `grown` each time a conversation changes, until the server stops.
 
-    `seen` is the version of the conversation that the page shows. If `seen` is out of date, yield
-    an event at once. The event contains the number of messages, the number of the first turn (shown
-    message) that changed, and the new version. Yield `gone` and stop if the conversation can no
-    longer be read.
+    `seen` is the version of the conversation that the page shows. If it is out of date, an event is
+    yielded at once. The event has the number of messages, the number of the first changed turn (a
+    message as the page shows it), and the new version.
+
+    If the conversation can no longer be read, yield `gone` and stop. If nothing changes for a
+    while, yield `alive`.
     """
     last_event = time.monotonic()
     while not ending.is_near:

@@ -1,8 +1,7 @@
 """Access checks of `cortext web`, which only the user of this machine may use.
 
 The `Host` header must name this server. If there is an `Origin` header, it must name this server
-too. These checks stop a page of another site from pretending to be this host, and from reading a
-response.
+too. So a web page of another site cannot pretend to be this host, and cannot read a response.
 """
 
 from __future__ import annotations
@@ -24,19 +23,19 @@ _INVALID_LINK = "This link is no longer valid. Use the newest link."
 
 
 def cookie_name(port: int) -> str:
-    """Return the name of the sign-in cookie for the server on this port.
+    """Return the name of the sign-in cookie of the server on this port.
 
-    Browsers send a cookie to all ports of a host, so each server needs a different cookie name.
+    Browsers send a cookie to all ports of a host, so each server needs its own cookie name.
     """
     return f"cortext-{port}"
 
 
 class LocalAccess:
-    """An ASGI application that checks each request before it passes the request to `app`.
+    """An ASGI application that checks each request. It passes an allowed request to `app`.
 
     A user signs in with a link that contains `token` or a ticket. `token` is valid as long as the
-    server runs. `ticket()` returns a new ticket, which is valid once. Use a ticket where other
-    users of this machine can see the link, such as in the arguments of a browser process.
+    server runs. A ticket is valid once; `ticket()` returns a new one. Use a ticket where other
+    users of this machine can see the link, for example in the arguments of a browser process.
     """
 
     def __init__(self, app: ASGIApp, *, port: int, token: str) -> None:
@@ -95,7 +94,7 @@ class LocalAccess:
 
 
 async def send_answer(send: Send, answer: Response[Any]) -> None:
-    """Send a response to an ASGI server directly, without the web framework."""
+    """Send a response to an ASGI server, without the web framework."""
     body = answer.content.encode() if isinstance(answer.content, str) else b""
     kind = {"Content-Type": "text/html; charset=utf-8", "Content-Length": str(len(body))}
     headers = {**answer.headers, **kind}

@@ -2,7 +2,7 @@
 
 HTML in a message is shown as text. Only links to web pages and mail addresses work. A relative link
 is shown as text, because it would lead to this server. An image is shown as a link, so that the
-browser does not load the image.
+browser does not load it.
 """
 
 from __future__ import annotations
@@ -41,10 +41,11 @@ _TESTED_LANGUAGES = frozenset(
 def render(text: str, *, breaks: bool = False) -> Markup:
     """Return the markdown of a message as HTML.
 
-    Text that is too long or too complex for the parser is returned unformatted. With `breaks`,
-    every line break in the text becomes a line break in the HTML. Use `breaks` for messages of
-    users, because users type line breaks on purpose. Do not use it for messages of agents, because
-    agents also break a line when it becomes too long.
+    A text that is too long or too complex for the parser is returned unformatted.
+
+    With `breaks`, every line break in the text is also a line break in the HTML. Use `breaks` for
+    messages of users, who type line breaks on purpose. Do not use it for messages of agents, which
+    also break long lines.
     """
     parser = _parser(breaks)
     tokens = parse(parser, visible(text)) if len(text) <= LONGEST_MARKDOWN else None
@@ -60,9 +61,9 @@ def render_plain(text: str) -> Markup:
 
 
 def coloured(text: str, language: str) -> str:
-    """Return code as HTML, with a CSS class for each kind of token.
+    """Return code as HTML, with CSS classes that determine the colours.
 
-    Code that is too long, or in an unknown language, gets no classes.
+    Code that is too long or in an unknown language gets no classes.
     """
     from pygments import highlight
     from pygments.formatters import HtmlFormatter
@@ -94,9 +95,9 @@ def _highlight(text: str, language: str, _attributes: str) -> str:
 
 
 def _may_be_link(url: str) -> bool:
-    """Return whether a URL is allowed in a link.
+    """Return whether the parser makes a link to a URL.
 
-    A relative URL is allowed here, and `_adapt` later shows its link as text.
+    The result is also True for a relative URL. `_adapt` later shows such a link as text.
     """
     return url.lower().startswith(_ALLOWED_LINKS) or not _SCHEME.match(url)
 
@@ -128,7 +129,7 @@ def _adapt(tokens: Sequence[Token]) -> list[Token]:
 
 
 def _open_link(link: Token) -> bool:
-    """Disable a link that does not lead to a web page or a mail address.
+    """Disable a link, unless it leads to a web page or a mail address.
 
     `link` is the opening token of the link. Return True if the link was disabled.
     """

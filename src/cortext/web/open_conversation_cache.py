@@ -24,9 +24,9 @@ class OpenConversationCache:
         self._recent: OrderedDict[tuple[str, str], OpenConversation] = OrderedDict()
 
     def open(self, row: ConversationRow) -> OpenConversation:
-        """Return the conversation of a row in its current state, from the cache if possible.
+        """Return the conversation of a row, with its newest messages. Use the cache if possible.
 
-        Raise SessionNotFoundError if the conversation does not exist.
+        SessionNotFoundError is raised if the conversation does not exist.
         """
         with self._lock:
             opened = self._open.get(row.identity)
@@ -51,9 +51,9 @@ class OpenConversationCache:
 
 
 def document_of(row: ConversationRow) -> str:
-    """Return the markdown document of a workspace conversation.
+    """Return the text of the markdown document of a workspace conversation.
 
-    Return "" if there is no such document or it cannot be read.
+    Return "" if there is no document, or if it cannot be read.
     """
     name = "" if row.tool else document_in(row.place.folder)
     if not name:

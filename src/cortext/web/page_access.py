@@ -1,8 +1,10 @@
 """Access to the web pages.
 
 The user of this machine sees all conversations. A client of a service sees only its own
-conversations. A user signs in with a link that contains a token. The response redirects to the same
-URL without the token. It sets a cookie that scripts cannot read and other sites cannot send.
+conversations.
+
+A user signs in with a link that contains a token. The response sets a cookie, and redirects to the
+same URL without the token. Scripts cannot read the cookie, and other sites cannot send it.
 """
 
 from __future__ import annotations
@@ -23,15 +25,17 @@ SIGN_IN, SIGN_OUT = "/sign-in", "/sign-out"
 UNKNOWN = "Unknown token."
 _SIGN_IN_FIRST = "Sign in first."
 WRONG = "cortext.wrong_token"
-"""A key in the ASGI scope of a request. Its value is True if the URL contains an unknown token."""
+"""The key in an ASGI scope for a flag that is True if the token in the URL is unknown."""
 
 
 def check_access(request: Request[Any, Any, Any]) -> Response[Any] | None:
-    """Check access to a page. Return None to allow the request, or a response to refuse it.
+    """Check whether a request may see a page. Return None if it may, otherwise a response.
 
-    The user of this machine may see all pages. A client of a service may see only the pages of the
-    conversations in the store; other pages raise NotFoundException. Everyone may load the static
-    files, because the sign-in page needs them.
+    The response is the sign-in page, or a redirect to a page that the client may see.
+
+    The user of this machine may see all pages. A client of a service may see only the conversations
+    in the store; for other pages, NotFoundException is raised. Everyone may load the static files,
+    because the sign-in page needs them.
     """
     scope: Any = request.scope
     owner, path = scope.get(OWNER), scope["path"]
@@ -47,16 +51,15 @@ def check_access(request: Request[Any, Any, Any]) -> Response[Any] | None:
 
 
 def redirect_to_store(request: Request[Any, Any, Any]) -> Response[Any]:
-    """Return a redirect to `/kept`, the list of the client's conversations in the store."""
+    """Return a redirect to `/kept`, the list of the conversations in the store."""
     headers = {**HEADERS, "Location": f"{base_of(request.scope)}/kept"}
     return Response(b"", status_code=303, headers=headers)
 
 
 def cookie_of(header: str, name: str) -> str:
-    """Return the value of the cookie `name` in a `Cookie` header; "" if there is none.
+    """Return the value of the cookie `name` in a `Cookie` header, or "" if there is none.
 
-    Malformed cookies are skipped. Browsers also send the cookies of other programs on this host,
-    and a strict parser would fail at such a cookie.
+    Malformed cookies are skipped, because other programs on this host may set such cookies.
     """
     for each in header.split(";"):
         key, _, value = each.partition("=")
@@ -66,10 +69,11 @@ def cookie_of(header: str, name: str) -> str:
 
 
 def entered(path: str, query: list[tuple[str, str]], cookie: str, base: str = "") -> Response[Any]:
-    """Return a redirect that signs a browser in: it sets a cookie and leads to a URL without token.
+    """Return a redirect to a URL. It signs the browser in by setting a cookie.
 
-    `path` and `query` form this URL. `base` is the mount path. `cookie` is set for all paths below
-    `base`. If `cookie` is "", no cookie is set.
+    `path` and `query` are the path and the query of the URL, which must not contain the token.
+    `base` is the mount path. `cookie` is the cookie as `NAME=VALUE`, for all paths below `base`; ""
+    sets no cookie.
     """
     # Exactly one leading slash: a URL that starts with `//` or `/\` leads to another host.
     target = base + quote(f"/{path.lstrip('/')}") + (f"?{urlencode(query)}" if query else "")
@@ -80,7 +84,7 @@ def entered(path: str, query: list[tuple[str, str]], cookie: str, base: str = ""
 
 
 def left(name: str, base: str) -> Response[Any]:
-    """Return a redirect that signs a browser out: it deletes a cookie and leads to the start page.
+    """Return a redirect to the start page. It signs the browser out by deleting a cookie.
 
     `name` is the name of the cookie, and `base` is the mount path.
     """
@@ -92,15 +96,19 @@ def refused(
 ) -> Response[Any]:
     """Return the page that asks a visitor to sign in.
 
-    `why` is the sentence that the page shows, and `base` is the mount path. `way` says how to sign
-    in: "link" means the link that `cortext web` prints, "token" means a form for a token, and ""
-    means another way, which the page does not show. `to` is the URL to open after the sign-in.
+    Args:
+        status: The HTTP status of the response.
+        why: The sentence that the page shows.
+        base: The mount path.
+        way: How to sign in. "link" means the link that `cortext web` prints, and "token" means a
+            form for a token. "" means another way, which the page does not show.
+        to: The URL to open after the sign-in.
     """
     return page("door.html", status=status, why=why, theme="", base=base, way=way, to=to)
 
 
 def stranger(request: Request[Any, Any, Any]) -> Response[Any]:
-    """Return the sign-in page for a request without a known owner."""
+    """Return the sign-in page, for a request whose owner is unknown."""
     state, base = request.app.state, base_of(request.scope)
     if "takes_tokens" not in state:
         return refused(401, _OPEN_LINK, base)

@@ -71,10 +71,10 @@ def pages_router(
     The application must set `OWNER` in the ASGI scope to the owner who makes the request.
 
     Args:
-        ending: A flag to set when the server stops, so that open event streams end.
+        ending: The flag that the server sets when it stops. Open event streams then end.
         machine: Whether to add the pages of this machine's conversations, for its user only.
-        serving: Whether to add the pages of the conversations in the store of the application.
-            Each client sees only its own.
+        serving: Whether to add the pages of the conversations in the application's store. Each
+            client sees only its own conversations.
     """
     shelf, desk, counting, reading, end = (
         ConversationLookup(),
@@ -108,7 +108,10 @@ def pages_router(
 
 @get("/", sync_to_thread=False)
 def home(request: Ask) -> Response[Any]:
-    """Redirect to the list of the store, in an application without the pages of this machine."""
+    """Redirect to the list of the conversations in the store.
+
+    This is the start page of an application that does not serve this machine's conversations.
+    """
     return redirect_to_store(request)
 
 
@@ -135,10 +138,10 @@ def _list_values(asked: ListRequest, shelf: ConversationLookup) -> dict[str, Any
 
 @get("/c/{key:str}", sync_to_thread=True)
 def one(request: Ask, key: Key, shelf: LookupDependency, desk: CacheDependency) -> Response[Any]:
-    """Show `WINDOW` messages of one conversation.
+    """Show one conversation: `WINDOW` messages of it.
 
-    The query parameter `at` is the number of a message to show. Without `at`, show the end of an
-    active conversation, and the beginning of any other conversation.
+    The query parameter `at` is the number of a message that must be shown. Without `at`, the page
+    shows the end of an active conversation, or the beginning of any other conversation.
     """
     opened = desk.open(shelf.row(key))
     # Read the version before the messages, so that a change meanwhile is reported to the page.
@@ -171,9 +174,9 @@ def one(request: Ask, key: Key, shelf: LookupDependency, desk: CacheDependency) 
 def window(request: Ask, key: Key, shelf: LookupDependency, desk: CacheDependency) -> Response[Any]:
     """Return more messages of a conversation, as HTML that a script inserts into the page.
 
-    The query parameters `from` and `to` are the numbers of the first and last message. With
-    `around`, return messages around this number. The response headers contain the numbers of the
-    messages that are returned.
+    The query parameters `from` and `to` are the numbers of the first and the last message. If
+    `around` is given instead, the messages around this number are returned. The response headers
+    have the numbers of the first and the last returned message.
     """
     turns = desk.open(shelf.row(key)).turns
     around = _number(request, "around", 0)
@@ -190,10 +193,10 @@ def window(request: Ask, key: Key, shelf: LookupDependency, desk: CacheDependenc
 async def events(
     request: Ask, key: Key, shelf: LookupDependency, desk: CacheDependency, ending: EndingHere
 ) -> ServerSentEvent:
-    """Send a server-sent event whenever the conversation changes.
+    """Send a server-sent event each time the conversation changes.
 
-    The query parameter `seen` is the version that the page shows. After a reconnect, the header
-    `Last-Event-ID` contains this version.
+    The query parameter `seen` is the version that the page shows. If the browser reconnects, the
+    header `Last-Event-ID` has this version.
     """
     opened = await asyncio.to_thread(lambda: desk.open(shelf.row(key)))
     seen = request.headers.get("last-event-id") or request.query_params.get("seen", "")
@@ -245,7 +248,7 @@ def chart_page(request: Ask, shelf: LookupDependency, counting: CountsDependency
 def usage_page(request: Ask, reading: UsageDependency) -> Response[Any]:
     """Show the cost and the tokens of AI tools, by day, model, project and conversation.
 
-    Numbers appear when the usage of all sessions is read.
+    Until the usage of all sessions is read, the page shows only the progress.
     """
     asked = UsageRequest.of(request.query_params)
     span = asked.span
@@ -281,7 +284,7 @@ def asset_file(name: FromPath[str]) -> Response[bytes]:
 def resume_command(row: ConversationRow) -> str:
     """Return the shell command that continues a conversation.
 
-    Return "" for a session that another program wrote, because cortext cannot continue it.
+    Return "" if another program wrote the session, because cortext cannot continue it.
     """
     if row.tool == DOCUMENT:
         return ""
@@ -289,7 +292,7 @@ def resume_command(row: ConversationRow) -> str:
 
 
 def _window_start(turns: Turns, at: int) -> int:
-    """Return the number of the first message to show, so that the page shows the message `at`."""
+    """Return the number of the first message of a window that shows the message `at`."""
     shown = turns.shown_in(min(at, turns.total))
     return max(min(shown - WINDOW // 4, turns.total - WINDOW + 1), 1)
 

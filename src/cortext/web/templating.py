@@ -48,7 +48,7 @@ TYPES = {
 def page(template: str, *, status: int = 200, **values: Any) -> Response[str]:
     """Render a template with `values`, and return the HTML as a response.
 
-    The template is a whole page, or a part that a script inserts into a page.
+    The template is either a whole page, or a part that a script inserts into a page.
     """
     text = environment().get_template(template).render(values)
     # Old transcripts contain lone surrogates, which UTF-8 cannot encode.
@@ -75,9 +75,8 @@ def common(request: Request[Any, Any, Any]) -> dict[str, Any]:
 def is_person(request: Request[Any, Any, Any]) -> bool:
     """Return whether the request comes from the user of this machine, who may see all pages.
 
-    The result is always False if the application does not serve the pages of this machine. In such
-    an application, the owner "" does not mean the user of this machine: any request through a proxy
-    may have this owner.
+    In an application that does not serve this machine's conversations, the result is always False.
+    In such an application, any request through a proxy may have the owner "".
     """
     scope: Any = request.scope
     return scope.get(OWNER) == "" and bool(request.app.state.get("has_machine"))
@@ -113,7 +112,7 @@ def environment() -> Environment:
 def asset(name: str) -> str:
     """Return the URL path of a static file, without the mount path.
 
-    The path contains a digest of the file, so browsers may cache the file forever.
+    The path contains a hash of the file's content, so browsers may cache the file forever.
     """
     with open(os.path.join(ASSETS, name), "rb") as file:
         digest = hashlib.sha256(file.read()).hexdigest()[:12]
@@ -121,7 +120,7 @@ def asset(name: str) -> str:
 
 
 def short(number: float) -> str:
-    """Return a number in a short form: 1,234 or 12.3 k or 4.5 M."""
+    """Return a number in a short form, such as 1,234 or 12.3 k or 4.5 M."""
     for size, sign in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
         if number >= size:
             return f"{number / (size if sign != 'k' else 1e3):.1f} {sign}"
@@ -129,7 +128,7 @@ def short(number: float) -> str:
 
 
 def dollars(amount: float) -> str:
-    """Return an amount in US dollars: $1,234.50 or $0.0012, or a dash for 0."""
+    """Return an amount in US dollars, such as $1,234.50 or $0.0012. The result for 0 is a dash."""
     if not amount:
         return "–"
     return f"${amount:,.2f}" if amount >= 0.01 else f"${amount:.4f}"

@@ -1,6 +1,6 @@
 """A conversation that is open on a web page.
 
-The whole conversation is read once. After that, only new parts of its files are read.
+The whole conversation is read once. After that, only the new parts of its files are read.
 """
 
 from __future__ import annotations
@@ -37,8 +37,11 @@ from cortext.web.database_rows_tail import RowsTail
 class OpenConversation:
     """A conversation in memory. Call `look` to read its new messages.
 
-    `turns` are the messages as a page shows them, and `damages` are the parts that cannot be read.
-    `side` is the number of sub-agents. `version` is a text that changes whenever a turn changes.
+    - `turns`: the messages as a page shows them
+    - `damages`: the parts that cannot be read
+    - `side`: the number of sub-agents
+    - `version`: a text that changes whenever a turn changes
+
     The constructor and `look` raise SessionNotFoundError if the conversation no longer exists.
     """
 
@@ -52,7 +55,7 @@ class OpenConversation:
 
     @property
     def has_session(self) -> bool:
-        """True if the conversation has a session with messages, and not only a document."""
+        """Whether the conversation has a session with messages, and not only a document."""
         return self._source.has_session
 
     @property
@@ -74,7 +77,7 @@ class OpenConversation:
     def look(self, row: ConversationRow | None = None) -> None:
         """Read the new messages of the conversation. Any thread may call this method.
 
-        `row` is the current catalog row of the conversation, if the caller has it.
+        `row` is the current list entry of the conversation, if the caller has it.
         """
         with self._lock:
             if row is not None and row.last_active >= self.row.last_active:
@@ -96,10 +99,10 @@ class OpenConversation:
                 self._changes.append(first)
 
     def changed_since(self, version: str) -> int | None:
-        """Return the number of the first turn that changed since `version`.
+        """Return the number of the first turn that has changed since `version`.
 
-        A turn is a message as a page shows it. Return None if no turn changed. Return 1, the first
-        turn, if `version` is unknown.
+        A turn is a message as a page shows it. Return None if no turn has changed. If `version` is
+        unknown, return 1, because any turn may have changed.
         """
         name, _, number = version.partition(".")
         count = int(number) if number.isdecimal() and len(number) < 12 else -1
@@ -109,9 +112,10 @@ class OpenConversation:
 
 
 class _ObservedSource:
-    """A live source (a conversation that may grow) that remembers the damages it found last.
+    """A live source that remembers which damages it found when it was last read.
 
-    All methods call the live source `inner`.
+    A live source is a conversation to which messages may be added. All methods call the live source
+    `inner`.
     """
 
     def __init__(self, inner: LiveSource) -> None:
@@ -146,7 +150,7 @@ class _ObservedSource:
 
 
 class _FullToolSession(LiveToolSession):
-    """A session of an AI tool, read with the full text of tool results. Pages link to this text."""
+    """A session of an AI tool with the full text of tool results. Pages link to this text."""
 
     side = 0
 
@@ -158,10 +162,9 @@ class _FullToolSession(LiveToolSession):
 
 
 class _EmptySource:
-    """A source without messages, for a conversation that has only its markdown document.
+    """A live source without messages, for a conversation that has only a markdown document.
 
-    The stored messages (the session) of such a conversation do not exist. The class has the methods
-    of `LiveSource`, a conversation that is watched for new messages. It never has any.
+    A live source is a conversation to which messages may be added. This one never gets any.
     """
 
     def __init__(self, row: ConversationRow) -> None:

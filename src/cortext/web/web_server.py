@@ -38,15 +38,15 @@ arguments of a browser process, which other users of this machine can see.
 def serve(port: int | None, tell: Tell, store: Conversations | None = None) -> None:
     """Run the server of the web pages until a signal stops it.
 
-    Call `tell` with the links to the pages as soon as a browser can connect. Close `store` at the
-    end. Raise CortextError if the server cannot listen on the port.
+    CortextError is raised if the server cannot listen on the port.
 
     Args:
         port: The port; 0 means any free port. None means `PORT`, or any free port if `PORT` is in
             use.
-        tell: A callback that shows the links to the user.
-        store: A store whose conversations are shown in addition to the conversations of this
-            machine.
+        tell: A callback that shows the links to the user. It is called as soon as a browser can
+            connect.
+        store: A store whose conversations are shown in addition to those of this machine. It is
+            closed at the end.
     """
     ending = ShutdownFlag()
     with _listen(port) as listener:
@@ -88,7 +88,7 @@ def pages_app(ending: ShutdownFlag | None = None, store: Conversations | None = 
 class _Server(uvicorn.Server):
     """A uvicorn server that ends all open event streams when it stops.
 
-    An ordinary uvicorn server would wait until the streams end by themselves.
+    Without this, uvicorn would wait for the event streams.
     """
 
     def __init__(self, config: uvicorn.Config, ending: ShutdownFlag) -> None:
@@ -100,8 +100,8 @@ class _Server(uvicorn.Server):
     def ending_on_interrupt(self) -> Generator[None]:
         """Return a context manager in which Ctrl+C stops the server, even before the server runs.
 
-        After Ctrl+C, raise KeyboardInterrupt at the end of the context. The signal handler itself
-        raises no exception, because an exception in a callback of the interpreter may be lost.
+        After Ctrl+C, KeyboardInterrupt is raised at the end of the context. The signal handler
+        cannot raise it, because an exception in a signal handler may be lost.
         """
         before = signal.signal(signal.SIGINT, self.handle_exit)
         try:

@@ -1,6 +1,7 @@
-"""The HTTP service over a conversation store.
+"""The HTTP service for the conversations in a store.
 
-`application.py` assembles the ASGI application, and `http_server.py` runs it. `request_guard.py`
-decides which requests are allowed. `fast_post.py` handles the most frequent request, which adds a
-message. `routes.py` handles all other requests.
+- `application.py` assembles the ASGI application, and `http_server.py` runs it.
+- `request_guard.py` decides which requests are allowed.
+- `fast_post.py` handles the most frequent request, which adds a message.
+- `routes.py` handles all other requests.
 """

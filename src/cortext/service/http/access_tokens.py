@@ -1,9 +1,10 @@
-"""Access tokens of the HTTP service, and the clients to which they belong.
+"""Access tokens of the HTTP service. Each token belongs to one client.
 
-Each token is in a file of its own in one folder. The file name is the name of the client. To revoke
-a token, delete its file; a running server notices that within a second. A file with unsafe
-permissions or invalid content is logged and ignored. The file `local` has the token of the user of
-this machine.
+All tokens are in one folder, each in its own file. The name of the file is the name of the client.
+The file `local` contains the token of the user of this machine.
+
+To revoke a token, delete its file. A running server notices the change within a second. A file with
+unsafe permissions or invalid content is logged and ignored.
 """
 
 from __future__ import annotations
@@ -36,32 +37,30 @@ _Fingerprints = dict[str, tuple[int, ...]]
 class AccessTokens:
     """The access tokens of a service, each with its owner: the client that uses the token.
 
-    Only hashes of tokens are compared, so the time of a comparison reveals nothing about a token.
-    The seal of a token is a keyed hash of it. A browser's cookie contains the seal, not the token.
+    The class stores and compares hashes of tokens, so the duration of a comparison reveals nothing
+    about a token.
+
+    A seal is a keyed hash of a token. A browser's cookie contains the seal instead of the token.
     """
 
     def __init__(self, owners: Mapping[str, str]) -> None:
         self._set_owners(owners)
 
     def owner(self, token: str) -> str | None:
-        """Return the owner (the client) to whom a token belongs, or None if the token is unknown.
+        """Return the owner of a token (the name of a client), or None if the token is unknown.
 
         The owner "" is the user of this machine.
         """
         return self._owners.get(_hash(token))
 
     def seal(self, secret: bytes, token: str) -> str:
-        """Return the seal of a token: its keyed hash, which does not reveal the token.
-
-        `secret` is the key of the hash.
-        """
+        """Return the seal of a token: a hash of the token, made with the key `secret`."""
         return _make_seal(secret, _hash(token))
 
     def owner_of_seal(self, secret: bytes, seal: str) -> str | None:
-        """Find the token that has this seal, and return its owner.
+        """Return the owner of the token that has this seal, or None if no token has it.
 
-        `secret` is the key with which the seal was made. Return None if no current token has this
-        seal.
+        `secret` is the key that was used to make the seal.
         """
         if secret not in self._seals:
             seals = ((_make_seal(secret, hashed), owner) for hashed, owner in self._owners.items())
@@ -74,10 +73,11 @@ class AccessTokens:
 
 
 class TokenFolder(AccessTokens):
-    """The access tokens in the files of a folder. Changes of the files are noticed.
+    """The access tokens in the files of a folder. New, changed and deleted files are noticed.
 
-    If a client sends an unknown token, the folder is scanned again, because the token may be new.
-    The number of such scans per minute is limited, because the client may be guessing tokens.
+    The folder is scanned at most once a second. If a client sends an unknown token, the folder is
+    scanned again at once, because the token may be new. The number of these additional scans per
+    minute is limited, because the client may be guessing tokens.
     """
 
     def __init__(self, folder: str, clock: Callable[[], float] = time.monotonic) -> None:
@@ -130,9 +130,9 @@ class TokenFolder(AccessTokens):
 
 
 def local_token(folder: str) -> str:
-    """Return the token of the user of this machine, and create it if it does not exist yet.
+    """Return the token of the user of this machine. Create the token if it does not exist yet.
 
-    `folder` is the folder of the token files.
+    `folder` is the path of the folder with the token files.
     """
     with storage_errors("write", folder), FileLock(os.path.join(folder, ".lock")):
         path = os.path.join(folder, LOCAL)
@@ -140,10 +140,9 @@ def local_token(folder: str) -> str:
 
 
 def new_token(folder: str, name: str) -> str:
-    """Create an access token for the client `name`, and return the token.
+    """Create an access token for the client `name`, store it in a file in `folder`, and return it.
 
-    With the token, the client sees only its own conversations. Raise CortextError if the client
-    already has a token.
+    Raise CortextError if the client already has a token.
     """
     path = os.path.join(folder, check_id(name))
     with storage_errors("write", folder), FileLock(os.path.join(folder, ".lock")):
@@ -156,7 +155,7 @@ def new_token(folder: str, name: str) -> str:
 
 
 def read_tokens(folder: str) -> dict[str, str]:
-    """Return all valid tokens in a folder, each with its owner.
+    """Return a dict of all valid tokens in a folder. Each token is mapped to its owner.
 
     The owner "" is the user of this machine. Files with unsafe permissions or invalid content are
     logged and left out.
@@ -166,9 +165,10 @@ def read_tokens(folder: str) -> dict[str, str]:
 
 
 def _read_valid(folder: str, names: Iterable[str]) -> tuple[dict[str, str], bool]:
-    """Return the valid tokens in the files `names` with their owners, and whether all were read.
+    """Read token files. Return the tokens with their owners, and whether the result is complete.
 
-    The second value is False if a file had a read error that may be temporary.
+    `names` are the names of the files in `folder`. Invalid files are logged and left out. The
+    result is incomplete if a file had a read error that may be temporary.
     """
     owners: dict[str, str] = {}
     is_complete = True
@@ -208,7 +208,10 @@ def _read_token(path: str) -> str:
 
 
 def _fingerprints(folder: str) -> _Fingerprints:
-    """Return a fingerprint of each token file, by file name; {} if the folder does not exist."""
+    """Return the fingerprint of each token file, by file name.
+
+    Return {} if the folder does not exist.
+    """
     try:
         names = [name for name in os.listdir(folder) if not name.startswith(".")]
     except FileNotFoundError:

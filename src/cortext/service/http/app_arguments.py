@@ -1,7 +1,7 @@
-"""Checks of the arguments of `create_app`, before the service answers its first request.
+"""Checks of the arguments of `create_app`.
 
-A wrong argument could give strangers access. These checks report the mistake to the developer who
-made it, and not to the first client.
+A wrong argument could give strangers access. The checks run before the first request, so that the
+developer sees the mistake.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ SHORTEST = 16
 
 
 def check_store(store: Any) -> None:
-    """Raise CortextError if `store` is not an instance with the methods of `ConversationStore`."""
+    """Raise CortextError unless `store` is an object with the methods of `ConversationStore`."""
     if isinstance(store, str):
         kind = store.partition(":")[0]
         place = "" if kind == "memory" else "…"  # a URL may contain a password
@@ -39,8 +39,9 @@ def check_store(store: Any) -> None:
 def check_users(tokens: Any, owner_of: Any, *, sessions: bool) -> None:
     """Check the arguments of `create_app` that identify the user of a request.
 
-    Raise CortextError if `owner_of` is combined with `tokens` or `sessions`. Raise ValueError if
-    `owner_of` is not a function, or if `tokens` is not a dict of valid tokens and owners.
+    CortextError is raised if `owner_of` is combined with `tokens` or `sessions`. ValueError is
+    raised if `owner_of` is not a function, or if `tokens` is neither an AccessTokens nor a dict
+    that maps valid tokens to owners.
     """
     if owner_of is not None and tokens is not None:
         raise CortextError(
@@ -78,10 +79,10 @@ def check_secret(secret: Any) -> None:
 
 
 def check_hosts(hosts: Any) -> None:
-    """Check the list of host names under which the service may be called.
+    """Check the host names under which clients may call the service.
 
-    Raise ValueError if `hosts` is empty, or is a single text instead of a list of names. Raise
-    CortextError if an entry is not a host name.
+    ValueError is raised if `hosts` is empty, or is a single string instead of a list. CortextError
+    is raised if an entry is not a host name.
     """
     if isinstance(hosts, (str, bytes)) or not isinstance(hosts, Iterable):
         hint = f": write [{hosts!r}]" if isinstance(hosts, str) else ""

@@ -63,13 +63,16 @@ class Service:
             self._state.ending.is_near = True
 
     def link_once(self, token: str) -> str:
-        """Return the path of a link that signs a browser in to the web pages, once.
+        """Return the path of a link with which a browser can sign in to the web pages once.
 
-        The browser sees the conversations of the client to which `token` belongs. The link is valid
-        for ten minutes, and only in this process. Add the path to the URL at which the service is
-        mounted. Use such a link where others may read the URL, as in a server log or a mail.
+        The browser then sees the conversations of the client that has this token. The link is valid
+        for ten minutes, and only in this process. Append the path to the URL of the service.
 
-        Raise CortextError if the pages have no sign-in by token, or if the token is unknown.
+        The link does not contain the token. Use such a link where other people may read the URL,
+        for example in a server log or a mail.
+
+        CortextError is raised if the token is unknown, or if users of the pages do not sign in with
+        tokens.
         """
         if self._entrance is None:
             raise CortextError(
@@ -95,14 +98,15 @@ def create_app(
 ) -> Service:
     """Return an ASGI application that serves the conversations of `store` over HTTP.
 
-    The store may be of any class with the five methods of `ConversationStore`. The function
-    `adapt_store` describes what the service guarantees for such a class.
+    The store may be of any class with the five methods of `ConversationStore`. The docstring of
+    `adapt_store` describes the restrictions of a class that has only these methods.
 
     Args:
         store: The store with the conversations.
-        tokens: The token of each client, with the owner of its conversations. A client never sees
-            conversations of another owner. Without `tokens` and `owner_of`, only requests from this
-            machine are answered. A request through a proxy on this machine counts as such.
+        tokens: A dict that maps the token of each client to the client's name, which is the owner
+            of the client's conversations. A client never sees conversations of another owner.
+            Without `tokens` and `owner_of`, only requests from this machine are answered. A request
+            through a proxy on this machine counts as a request from this machine.
         owner_of: A function that identifies the user of a request, instead of `tokens`. The
             function gets the ASGI scope of the request. It returns the owner, or None to reject the
             request. It may be `async`.
@@ -110,17 +114,18 @@ def create_app(
         rate: The number of requests that each client may send per minute; 0 means no limit.
         max_streams: The number of event streams that each client may have open; 0 means no limit.
         max_body: The largest body of a request, in bytes.
-        sessions: Whether to serve this machine's conversations with AI tools. Only the owner ""
-            sees these conversations. `sessions` cannot be combined with `owner_of`.
-        pages: Whether to serve the web pages. Each owner sees the owner's conversations. With
-            `sessions`, the owner "" also sees the conversations of this machine.
+        sessions: Whether to serve this machine's conversations with AI tools. Only the owner "",
+            which is the user of this machine, sees these conversations. `sessions` cannot be
+            combined with `owner_of`.
+        pages: Whether to serve the web pages. Each owner sees only their own conversations. With
+            `sessions`, the owner "" also sees this machine's conversations with AI tools.
         secret: The secret from which the cookies of browsers are derived. Processes that serve the
             same pages need the same secret. The default is a random secret.
         close: Whether to close the store when the server stops.
 
     Raises:
         CortextError: The arguments contradict each other, or one cannot be used.
-        ValueError: An argument has a value that is not valid.
+        ValueError: An argument has an invalid value.
     """
     app_arguments.check_store(store)
     app_arguments.check_users(tokens, owner_of, sessions=sessions)
@@ -200,19 +205,19 @@ def _litestar(
 
 @get("/healthz", include_in_schema=False)
 async def healthz() -> dict[str, str]:
-    """Answer a health check: the process runs and can answer requests."""
+    """Answer a health check with status 200, which shows that the process can answer requests."""
     return {"status": "ok", "version": __version__}
 
 
 @get("/readyz", include_in_schema=False)
 async def readyz(request: Request[Any, Any, Any], state: State) -> Response[Any]:
-    """Answer a readiness check: the status is 200 if the store answers in time, otherwise 503."""
+    """Answer a readiness check: status 200 if the store answers in time, otherwise status 503."""
     error = await _readiness_error(state.owned.store)
     return _not_ready(request, error) if error else JsonResponse({"status": "ready"})
 
 
 async def _readiness_error(store: Conversations) -> SessionStorageError | None:
-    """Return the reason why the store does not answer, or None if it answers in time."""
+    """Return the error of a request to the store, or None if the store answers in time."""
     try:
         await asyncio.wait_for(store.get(new_id()), _READY_TIMEOUT)
     except SessionStorageError as error:
@@ -271,9 +276,9 @@ def answer(
     problem: problem_responses.HttpProblem,
     headers: Mapping[str, str],
 ) -> Response[Any]:
-    """Return the error response for a problem: HTML for a browser, JSON for a program.
+    """Return the response for an error: an HTML page for a browser, JSON for a program.
 
-    `headers` are added to the headers that every error response has.
+    `problem` describes the error. `headers` are additional headers of the response.
     """
     headers = {**problem_responses.headers_of(problem), **headers}
     if prefers_html(request.headers.get("accept", "")):

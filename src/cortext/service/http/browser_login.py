@@ -1,12 +1,13 @@
 """Sign-in of browsers to the web pages of the HTTP service.
 
 A user signs in with a token, in a link or in a form. The browser then gets a cookie. The cookie
-does not contain the token, because browsers send a cookie to every port of a host, and other
-programs may listen there.
+does not contain the token, because browsers send a cookie to every port of a host, and another
+program may listen on another port.
 
-The cookie is a seal: a keyed hash of the token, made with a secret of the server. The cookie is
-valid as long as the token and the secret are, so revoking a token also signs out its browsers.
-Processes with the same secret accept each other's cookies.
+The cookie contains a seal: a hash of the token, made with a secret of the server as the key. The
+cookie is valid as long as the token exists and the secret stays the same. So revoking a token also
+signs out the browsers that used the token. Servers with the same secret accept each other's
+cookies.
 """
 
 from __future__ import annotations
@@ -52,8 +53,8 @@ Query = list[tuple[str, str]]
 class Entrance:
     """The sign-in of browsers to the web pages.
 
-    `wrap_pages` wraps the application of the pages: it exchanges tokens in URLs and forms for
-    cookies. `owner` returns the owner that the cookie of a later request identifies.
+    `wrap_pages` adds the sign-in to the application of the web pages. After a sign-in, the browser
+    sends a cookie with each request. `owner` finds out which owner the cookie belongs to.
     """
 
     def __init__(
@@ -68,16 +69,21 @@ class Entrance:
         """The unused one-time tickets, each with its cookie value and the time when it expires."""
 
     def owner(self, scope: Any, headers: Headers) -> str | None:
-        """Return the owner that the cookie of a request identifies; None without a valid cookie."""
+        """Return the owner to whom the cookie of a request belongs.
+
+        Return None if the request has no valid cookie.
+        """
         cookie_header = headers.get(b"cookie", b"").decode("latin-1")
         cookie = cookie_of(cookie_header, _cookie_name(scope, headers))
         return self._tokens.owner_of_seal(self._secret, cookie) if cookie else None
 
     def link_once(self, token: str) -> str:
-        """Return the path of a link that signs a browser in once, as the client of `token`.
+        """Return the path of a link with which a browser can sign in once.
+
+        The browser signs in as the client that has this token.
 
         The path contains a ticket instead of the token. The ticket is valid for ten minutes, and
-        only in this process. Raise CortextError if the token is unknown.
+        only in this process. CortextError is raised if the token is unknown.
         """
         if self._tokens.owner(token) is None:
             raise CortextError("unknown token", hint="use one of `tokens`")
@@ -100,7 +106,7 @@ class Entrance:
         return answer
 
     async def _answer(self, scope: Any, receive: Receive) -> Response[Any] | None:
-        """Return the response to a sign-in or a sign-out; None for any other request."""
+        """Return the response to a sign-in or sign-out request, or None for any other request."""
         if scope["path"] not in (SIGN_IN, SIGN_OUT):
             return self._answer_link(scope)
         if scope["method"] != "POST":
@@ -119,10 +125,12 @@ class Entrance:
         return self._redirect(scope, path, parse_qsl(query, keep_blank_values=True), seal)
 
     def _answer_link(self, scope: Any) -> Response[Any] | None:
-        """Return the response to a URL with a valid token; None for any other URL.
+        """Return a redirect that signs the browser in if the URL contains a valid token.
 
-        Remove the token from the query in `scope`, even if the token is unknown. For an unknown
-        token, set the key `WRONG` in `scope`. The page then says that the token is wrong.
+        Return None for any other URL.
+
+        The token is also removed from the query in `scope`. If the token is unknown, the key
+        `WRONG` is set in `scope`, so that the page can say that the token is wrong.
         """
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         token = dict(query).get(PARAMETER)
@@ -137,18 +145,18 @@ class Entrance:
         return self._redirect(scope, scope["path"], other_parameters, seal)
 
     def _redirect(self, scope: Any, path: str, query: Query, seal: str | None) -> Response[Any]:
-        """Return a redirect to the URL with this path and query, without the token.
+        """Return a redirect to a path and query. A token in the query is removed.
 
-        If `seal` (a hash of the token) is given, it becomes the browser's cookie.
+        `seal` becomes the browser's cookie. If it is None, no cookie is set.
         """
         other_parameters = [(name, value) for name, value in query if name != PARAMETER]
         cookie = f"{_cookie_name(scope, dict(scope['headers']))}={seal}" if seal else ""
         return entered(path, other_parameters, cookie, base_of(scope))
 
     def _cookie_value(self, token_or_ticket: str) -> str | None:
-        """Return the cookie value for a token or a one-time ticket; None if it is not valid.
+        """Return the cookie value for a token or a one-time ticket, or None if it is not valid.
 
-        A ticket can be used only once, so this call invalidates it.
+        A ticket becomes invalid with this call.
         """
         ticket = self._tickets.pop(token_or_ticket, None)
         if ticket is not None and ticket[1] > self._clock():
@@ -161,7 +169,7 @@ class Entrance:
 
 
 async def _read_form(receive: Receive) -> dict[str, str] | None:
-    """Return the fields of the submitted sign-in form; None if the form is too large."""
+    """Return the fields of the submitted sign-in form, or None if the form is too large."""
     data = b""
     while True:
         message: Any = await receive()
@@ -173,6 +181,6 @@ async def _read_form(receive: Receive) -> dict[str, str] | None:
 
 
 def _cookie_name(scope: Any, headers: Headers) -> str:
-    """Return the cookie name for a request. The name contains the port that the browser uses."""
+    """Return the name of the sign-in cookie, which contains the port that the browser uses."""
     port = headers.get(b"host", b"").rpartition(b":")[2]
     return cookie_name(int(port) if port.isdigit() else _DEFAULT_PORTS.get(scope.get("scheme"), 80))

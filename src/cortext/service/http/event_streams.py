@@ -1,8 +1,8 @@
 """Server-sent events that report the new messages of a conversation.
 
-An event of the store only wakes a stream. The stream then reads the conversation and sends its new
-messages. For this reason no message is lost or sent twice, even if an event of the store is lost or
-another process adds the message.
+An event of the store does not supply the message that is sent. It only makes the stream read the
+conversation and send all messages that are new. So no message is lost or sent twice, even if an
+event of the store is lost or another process adds the message.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from cortext.service.stores.port import Conversation, Message, Messages
 
 MEDIA_TYPE = "text/event-stream"
 LOOK_EVERY = 5.0
-"""Seconds without an event of the store after which the conversation is read again.
+"""Seconds without an event of the store after which a stream reads the conversation again.
 
 The stream then also sends a comment to the client, which keeps the connection open.
 """
 CHECK_EVERY = 1.0
 """Seconds between two quick checks while the store sends no event.
 
-A check finds out whether the client may still receive events. It also finds changes that the store
-does not report, because another process made them.
+A check finds out whether the client may still receive events, and whether another process has
+changed the conversation.
 """
 READY_WITHIN = 2.0
 """Seconds to wait for the store to confirm the subscription to its events."""
@@ -38,14 +38,14 @@ _log = logging.getLogger("cortext.web")
 
 
 class Streams:
-    """All event streams of the service that are open now."""
+    """All open event streams of the service."""
 
     def __init__(self) -> None:
         self.open: set[_EventWaker] = set()
         self.ended: bool = False
 
     def end(self) -> None:
-        """End all open streams, because the server stops. A new stream then ends at once."""
+        """End all event streams, because the server stops. Later streams end at once."""
         self.ended = True
         for each in self.open:
             each.wake()
@@ -60,19 +60,20 @@ class Streams:
     ) -> AsyncGenerator[bytes]:
         """Yield server-sent events for the messages that are added to a conversation.
 
-        The events begin after the message with the id `after`. If `after` is None, only messages
-        from now on are sent. If `after` is "", all messages that the store returns are sent.
+        - `begin` is the first event. It has the id of the message after which the stream begins.
+        - `message` has a new message.
+        - `gap` means that some messages were not sent, because the store no longer returns them.
+        - `deleted` or `expired` is the last event if the conversation is deleted or expires.
 
-        The event `begin` names the message after which the stream begins. The event `gap` reports
-        that some messages were not sent, because the store no longer returns them. If the
-        conversation is deleted or expires, the last event is `deleted` or `expired`. The stream
-        also ends when the server stops, or when `stays` returns False.
+        The stream also ends when the server stops, or when `stays` returns False.
 
         Args:
-            owned: The store. It checks that the conversation belongs to `owner`.
+            owned: The store, which checks that the conversation belongs to `owner`.
             owner: The client that receives the events.
-            known: The conversation as the caller has just read it.
-            after: The id of the last message that the client has.
+            known: The conversation that the caller has just read.
+            after: The id of the last message that the client has. The stream begins after this
+                message. With None, the stream begins with the next new message. With "", it begins
+                with the first message that the store returns.
             stays: A function that returns whether the client may still receive events.
         """
         id = known.id
@@ -105,10 +106,10 @@ class Streams:
 
 
 def newer(messages: Messages, last: str | None) -> tuple[Messages, bool]:
-    """Return the messages after the message with the id `last`, and whether there may be a gap.
+    """Return the messages after the message `last`, and whether messages may be missing.
 
-    If no message has the id `last` any more, return all messages and True, because messages in
-    between may be missing.
+    `last` is the id of a message. If no message has this id any more, return all messages and True.
+    If `last` is "" or None, return all messages and False.
     """
     if not last:
         return messages, False
@@ -121,7 +122,8 @@ def newer(messages: Messages, last: str | None) -> tuple[Messages, bool]:
 def event(kind: str, data: Any, id: str | None = None) -> bytes:
     """Return one server-sent event as bytes, with `data` as JSON.
 
-    The event has no id if `id` is not printable ASCII: a line break in an id would end the event.
+    The id is left out unless it is printable ASCII, because a line break in an id would end the
+    event.
     """
     head = f"event: {kind}\n"
     if id and id.isascii() and id.isprintable():
@@ -130,9 +132,10 @@ def event(kind: str, data: Any, id: str | None = None) -> bytes:
 
 
 async def _read_again(owned: OwnedStore, owner: str, known: Conversation) -> Conversation | None:
-    """Read the conversation `known` again, and return it.
+    """Read the conversation `known` again, and return its current state.
 
-    Return None if the conversation no longer exists. If the store fails, return `known` itself.
+    Return None if the conversation no longer exists. If the store fails, log the error and return
+    `known`.
     """
     try:
         return await owned.get(owner, known.id)
@@ -149,10 +152,10 @@ def _last_id(conversation: Conversation | None) -> str | None:
 
 
 class _EventWaker:
-    """A task that wakes an event stream when the store reports a change of its conversation.
+    """A task that wakes an event stream when the store reports a change of the conversation.
 
-    Only a separate task can unsubscribe cleanly: the stream itself is cancelled when its client
-    disconnects.
+    The stream itself cannot listen to the store. It is cancelled when its client disconnects, and
+    could then not unsubscribe from the store.
     """
 
     def __init__(self, store: Conversations, id: str) -> None:
@@ -165,9 +168,10 @@ class _EventWaker:
         self._task = asyncio.ensure_future(self._listen(store.events(id)))
 
     async def ready(self) -> None:
-        """Wait until the subscription to the store's events is active, fails or takes too long.
+        """Wait until the store has confirmed the subscription, but at most `READY_WITHIN` seconds.
 
-        Without a subscription, the stream still checks the conversation regularly.
+        Also return if the subscription fails. The stream then only checks the conversation
+        regularly.
         """
         try:
             await asyncio.wait_for(self._is_ready.wait(), READY_WITHIN)
@@ -175,10 +179,10 @@ class _EventWaker:
             _log.warning("a stream polls the store, because it has not answered yet")
 
     async def next(self, stays: Callable[[], bool]) -> bool:
-        """Wait until something happens, at most `LOOK_EVERY` seconds.
+        """Wait for a change of the conversation, at most `LOOK_EVERY` seconds.
 
-        Return True if the conversation has changed. Also return True if `stays` returns False,
-        which means that the client may get no more events. Return False if nothing happened.
+        Return True if the conversation has changed, or if `stays` returns False because the client
+        may no longer receive events. Otherwise return False.
         """
         for _ in range(max(round(LOOK_EVERY / CHECK_EVERY), 1)):
             try:
@@ -192,9 +196,9 @@ class _EventWaker:
         return False
 
     async def glance(self) -> bool:
-        """Look for a change that the store does not report as an event.
+        """Return whether the conversation has changed since the last call.
 
-        Return whether there was such a change since the last call.
+        The result is always False if the store reports every change as an event.
         """
         earlier, self._mark = self._mark, await self._store.mark(self._id)
         return self._mark != earlier

@@ -1,7 +1,7 @@
 """A fast path for the most frequent request, which adds a message to a conversation.
 
-The web framework needs four times as long for such a request as the store needs to add the message.
-For this reason the fast path does not use the framework. All other requests go to the framework.
+For such a request, the web framework needs four times as long as the store. So these requests
+bypass the framework, and all other requests go through the framework.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _JSON = (b"content-type", b"application/json")
 
 
 class FastPost:
-    """An ASGI application that adds posted messages, and passes all other requests to `app`.
+    """An ASGI application that adds posted messages. It passes all other requests to `app`.
 
-    `Guard` runs before this application and has already checked the request.
+    `Guard` has already checked each request.
     """
 
     def __init__(self, app: ASGIApp, owned: OwnedStore, metrics: Metrics, max_body: int) -> None:
@@ -62,9 +62,10 @@ class FastPost:
         await send({"type": "http.response.body", "body": answer, "more_body": False})
 
     async def _body(self, receive: Receive) -> bytes | None:
-        """Return the body of the request; None if the client disconnected.
+        """Return the body of the request, or None if the client disconnected.
 
-        Stop reading when the body exceeds the limit, and return the part that was read.
+        If the body exceeds the limit, stop reading and return the part that was read, which is too
+        long.
         """
         parts: list[bytes] = []
         size = 0
@@ -85,10 +86,12 @@ async def add_posted(
 ) -> tuple[int, bytes]:
     """Store a posted message, and return the HTTP status and the body of the response.
 
-    `id` is the conversation, and `data` is the posted JSON. The status is 201, and the body is the
-    stored message. If the conversation already has a message with the same id, nothing is added:
-    the status is 200, and the body is the existing message. The store has acknowledged the message
-    when this function returns.
+    The status is 201 if the message was added, and the body is the stored message. The status is
+    200 if the conversation already has a message with the same id. Nothing is added, and the body
+    is the existing message. If the store no longer returns the existing message, the body is the
+    posted one.
+
+    `id` is the id of the conversation, and `data` is the posted JSON.
     """
     message = decode(data, NewMessage).to_message()
     if await owned.add(owner, id, message):

@@ -1,8 +1,8 @@
-"""The server process of the HTTP service, with one worker or several.
+"""The server process of the HTTP service, with one or several worker processes.
 
-On SIGTERM and SIGINT the server accepts no new connections, ends the event streams and finishes the
-requests in progress. Then the server closes the store. The server does not wait for clients that do
-not read their responses.
+On SIGTERM or SIGINT the server accepts no new connections, ends the event streams, finishes the
+requests in progress, and closes the store. It does not wait for clients that do not read their
+responses.
 """
 
 from __future__ import annotations
@@ -38,10 +38,13 @@ _KEEP_ALIVE = 75
 class Settings(NamedTuple):
     """The settings of the HTTP server, as `cortext serve` passes them.
 
-    `store` is the URL of the store, and `tokens` is the folder of the access tokens. A `port` of 0
-    means any free port. `bounds` are the options `window`, `ttl` and `max_conversations` of the
-    store; a missing option has the store's default. `names` are additional host names of the
-    server. All worker processes derive the cookies of the web pages from the same `secret`.
+    - `store`: the URL of the store
+    - `tokens`: the path of the folder with the access tokens
+    - `port`: the port; 0 means any free port
+    - `bounds`: the options `window`, `ttl` and `max_conversations` of the store; a missing option
+      has the default of the store
+    - `names`: additional host names of the server
+    - `secret`: the secret from which all worker processes derive the cookies of the web pages
     """
 
     store: str
@@ -61,8 +64,8 @@ class Settings(NamedTuple):
 def serve(settings: Settings, tell: Callable[[str], None]) -> None:
     """Run the HTTP server until a signal stops it.
 
-    Call `tell` with the server's URL before the first request is served. Raise CortextError if the
-    store, the tokens or the address cannot be used.
+    `tell` is called with the URL of the server before the first request is served. CortextError is
+    raised if the store, the tokens or the address cannot be used.
     """
     _check_store(settings)
     _check_tokens(settings)
@@ -97,7 +100,7 @@ def is_loopback(host: str) -> bool:
 def host_names(host: str, names: tuple[str, ...]) -> tuple[str, ...]:
     """Return the host names under which clients may call a server that listens on `host`.
 
-    `names` are additional names that the user allows. Loopback names are always included.
+    The result always contains the loopback names, and the additional `names` that the user allows.
     """
     if is_loopback(host):
         return (*LOOPBACK_NAMES, *names)
@@ -133,7 +136,7 @@ def _configure_log() -> None:
 class _StoppingServer:
     """The HTTP service, which ends its event streams when the process gets a stop signal.
 
-    Otherwise uvicorn would wait for the event streams, which never end.
+    Without this, uvicorn would wait for the event streams, which never end by themselves.
     """
 
     def __init__(self, service: Service) -> None:
@@ -184,10 +187,10 @@ def _check_store(settings: Settings) -> None:
 
 
 def _check_tokens(settings: Settings) -> None:
-    """Check that the server has a token.
+    """Make sure that there is a token for the server.
 
-    If only this machine can reach the server, create the token `local` if it does not exist yet. If
-    other machines can reach the server and it has no token at all, raise CortextError.
+    If only this machine can reach the server, create the token `local` unless it exists. If other
+    machines can reach the server, raise CortextError if there is no token at all.
     """
     if is_loopback(settings.host):
         local_token(settings.tokens)
@@ -201,18 +204,21 @@ def _check_tokens(settings: Settings) -> None:
 def _cookie_secret(folder: str) -> str:
     """Return the secret from which cookies are derived: the token `local`, or random text.
 
-    With the token, cookies stay valid after a restart and on servers with the same token folder.
-    With random text, cookies are valid only until the server stops.
+    Random text is used if there is no token `local`.
+
+    `folder` is the path of the token folder. With the token, cookies stay valid after a restart,
+    and on other servers with the same folder. With random text, they are valid until the server
+    stops.
     """
     owners = {owner: token for token, owner in read_tokens(folder).items()}
     return owners.get("") or secrets.token_urlsafe(32)
 
 
 def page_link(folder: str, address: str) -> str:
-    """Return the URL at which the user of this machine opens the web pages.
+    """Return the URL with which the user of this machine opens the web pages.
 
-    The URL contains the token `local`. Return "" if `folder` has no such token. `address` is the
-    URL of the server.
+    The URL contains the token `local`. If the token does not exist, return "". `folder` is the path
+    of the token folder, and `address` is the URL of the server.
     """
     owners = {owner: token for token, owner in read_tokens(folder).items()}
     return f"{address}/?{PARAMETER}={owners['']}" if "" in owners else ""

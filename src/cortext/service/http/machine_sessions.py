@@ -1,7 +1,7 @@
-"""Lists and searches of this machine's conversations with AI tools, for its user only.
+"""List and search this machine's conversations with AI tools, for the user of this machine.
 
-A request returns what `cortext list` or `cortext search` prints. The requests run in a thread, one
-after the other. A second thread reads new messages in the background.
+The results are the same as those of `cortext list` and `cortext search`. The requests run in a
+thread, one after the other. A second thread reads new messages in the background.
 """
 
 from __future__ import annotations
@@ -83,9 +83,9 @@ class FoundPage(Struct, rename="camel"):
 
 
 class MachineSessions:
-    """This machine's conversations with AI tools, for lists and searches.
+    """Lists and searches of this machine's conversations with AI tools.
 
-    Requests may come at the same time; they run one after the other.
+    Any number of requests may arrive at the same time. They run one after the other.
     """
 
     def __init__(self) -> None:
@@ -100,8 +100,8 @@ class MachineSessions:
     ) -> FoundPage:
         """Search the conversations of this machine, and return at most `limit` passages.
 
-        First wait up to `WAIT` seconds while new messages are read. `list_filter` selects the
-        conversations, and `text_filter` selects the passages in them.
+        The search first waits until new messages are read, at most `WAIT` seconds. `list_filter`
+        selects the conversations, and `text_filter` selects the passages in them.
         """
         await self._wait_for_new_messages()
         return await self._run_in_thread(
@@ -115,7 +115,7 @@ class MachineSessions:
     async def _wait_for_new_messages(self) -> None:
         """Read new messages in the background, and wait at most `WAIT` seconds until they are read.
 
-        The wait polls and blocks no thread, because there are few threads, and stores need them.
+        The wait does not block a thread, because there are few threads, and the stores need them.
         """
         warming, loop = self._warming, asyncio.get_running_loop()
         warming.start()

@@ -15,7 +15,7 @@ _METHODS = frozenset(("GET", "POST", "PATCH", "DELETE", "HEAD", "OPTIONS"))
 class Metrics:
     """Counts of requests, response times and messages.
 
-    No label contains text that a client chose. So a client cannot add new series of values.
+    The labels never contain text from a client, so a client cannot increase the number of labels.
     """
 
     def __init__(self) -> None:

@@ -10,11 +10,11 @@ _OUTER = "cortext.outer"
 
 
 def inside(scope: Any) -> Any:
-    """Return the ASGI scope of a request without the mount path in its `path`.
+    """Return the ASGI scope of a request with a `path` that does not contain the mount path.
 
     The mount path is the path at which another application has mounted the service. Some servers
-    and frameworks leave it in `path`, and others remove it. With this function, access checks and
-    routing always see the same path.
+    and frameworks leave the mount path in `path`, and others remove it. After this function, `path`
+    is always the same for access checks and routing.
     """
     root = scope.get("root_path", "").rstrip("/")
     if not root:
@@ -28,12 +28,15 @@ def inside(scope: Any) -> Any:
 
 
 def outside(scope: Any) -> Any:
-    """Return the ASGI scope that was passed to `inside`. `scope` is what `inside` returned."""
+    """Return the original ASGI scope, as it was before the call of `inside`.
+
+    `scope` is the result of `inside`.
+    """
     return scope.get(_OUTER, scope)
 
 
 def base_of(scope: Any) -> str:
-    """Return the mount path of the service, as a prefix for links.
+    """Return the mount path of the service, which is the start of the path of every link.
 
     Return "" if the service is not mounted in another application.
     """

@@ -1,4 +1,4 @@
-"""Open the conversation store at a URL, and make a URL safe to show to users."""
+"""Open the conversation store at a URL, and remove passwords from a URL that users see."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from cortext.service.stores.base import Conversations
 from cortext.service.stores.server_urls import folder_of_url, url_without_secrets
 
 _SHOWN_MESSAGES = 1000
-"""How many of its last messages are shown for a conversation in another program's store."""
+"""The number of last messages that are shown for a conversation of another program."""
 
 
 def open_store_at(url: str, **bounds: Any) -> Conversations:
     """Open the conversation store at a URL.
 
-    `bounds` are the options `window`, `ttl` and `max_conversations` of the store. Raise
-    CortextError if the URL is not valid or a required package is not installed.
+    `bounds` are the options `window`, `ttl` and `max_conversations` of the store. CortextError is
+    raised if the URL is invalid or a required package is not installed.
     """
     try:
         return open_store(url, **bounds)
@@ -35,7 +35,7 @@ def open_store_at(url: str, **bounds: Any) -> Conversations:
 
 
 def folder_of(url: str) -> str:
-    """Return the absolute folder of a `file:` URL; "" for any other store."""
+    """Return the absolute path of the folder in a `file:` URL, or "" for any other URL."""
     kind, _, path = url.partition(":")
     if kind != "file":
         return ""
@@ -43,15 +43,15 @@ def folder_of(url: str) -> str:
 
 
 def shown_store(url: str) -> str:
-    """Return a store URL that can be shown to users: with an absolute folder, without passwords."""
+    """Return a store URL for users: with the absolute path of a folder, without passwords."""
     folder = folder_of(url)
     return f"file:{folder}" if folder else url_without_secrets(url)
 
 
 def store_to_show(url: str) -> Conversations:
-    """Open the store of another program, to show its conversations.
+    """Open a store that another program fills, to show its conversations.
 
-    Raise CortextError for `memory:`, and for a folder that is missing or is not a store.
+    CortextError is raised for `memory:`, and for a folder that is missing or is not a store.
     """
     if url.startswith("memory:"):
         raise CortextError(

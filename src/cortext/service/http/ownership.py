@@ -1,8 +1,8 @@
-"""Access to a store by client: no client sees the conversations of another client.
+"""A store in which no client sees the conversations of another client.
 
-A client may divide its conversations among its users. The conversations of the user `anna` of the
-client `shop` are stored with the owner `shop/anna`. The client's name always comes first, so a
-client reaches only its own conversations.
+A client may assign its conversations to its users. The conversations of the user `anna` of the
+client `shop` are stored with the owner `shop/anna`. The stored owner always begins with the name of
+the client, so a client reaches only its own conversations.
 """
 
 from __future__ import annotations
@@ -30,13 +30,14 @@ _MAX_CACHED = 20_000
 
 
 class OwnedStore:
-    """A store whose methods check that a conversation belongs to the client that makes the request.
+    """A store that checks in every call that the conversation belongs to the client.
 
-    In all methods, `owner` is the client, and `whose` is one of the client's users. "" as `whose`
-    means conversations without a user, and None means conversations of any user.
+    In all methods, `owner` is the client that makes the request, and `whose` is a user of this
+    client. If `whose` is "", conversations without a user are meant. If `whose` is None,
+    conversations of any user are meant.
 
-    For a conversation of another client, the methods raise SessionNotFoundError, as for a missing
-    conversation. They raise InvalidIdError for text that cannot be an id.
+    If a conversation is missing or belongs to another client, the methods raise
+    SessionNotFoundError. If a text cannot be an id, they raise InvalidIdError.
     """
 
     def __init__(self, store: Conversations) -> None:
@@ -59,10 +60,10 @@ class OwnedStore:
     async def get_or_create(
         self, owner: str, id: str, metadata: Mapping[str, Any], whose: str | None = ""
     ) -> tuple[Conversation, bool]:
-        """Return the conversation `id` and False. If it is missing, return a new one and True.
+        """Return the conversation `id` and False, or a new conversation and True.
 
-        A new conversation gets a new id and `metadata`. A conversation that does not belong to the
-        client's user `whose` counts as missing.
+        A new conversation is created if the conversation does not exist or does not belong to the
+        user `whose` of the client. The new conversation has a new id and `metadata`.
         """
         existing = await self._find_own(owner, id) if is_valid_id(id) else None
         if existing is not None and (whose is None or self._owners[id] == stored(owner, whose)):
@@ -76,10 +77,10 @@ class OwnedStore:
         return await self.store.add_if_new(id, message)
 
     async def message(self, id: str, message: str | None) -> Message | None:
-        """Return a message of the conversation `id`; `message` is the message's id.
+        """Return the message with the id `message` in the conversation `id`.
 
-        Return None if the store no longer has the message. This method does not check the owner of
-        the conversation: the caller must have done that.
+        Return None if the store does not return this message any more. This method does not check
+        the owner of the conversation: the caller must have done that.
         """
         matches = (each for each in await self.store.get_history(id) if each.id == message)
         return next(matches, None)
@@ -96,7 +97,10 @@ class OwnedStore:
         return summarize((await self.get(owner, id)).messages)
 
     async def set_metadata(self, owner: str, id: str, changes: Mapping[str, Any]) -> Conversation:
-        """Change the given keys of a conversation's metadata, and return the conversation."""
+        """Change the metadata of a conversation, and return the conversation.
+
+        `changes` maps keys to their new values. The value None removes a key.
+        """
         await self._check_owner(owner, id)
         await self.store.set_metadata(id, changes)
         return await self.get(owner, id)
@@ -123,7 +127,7 @@ class OwnedStore:
         return [replace(entry, owner=shown(owner, entry.owner)) for entry in entries]
 
     async def _find_own(self, owner: str, id: str) -> Conversation | None:
-        """Return the conversation; None if it does not exist or belongs to another client."""
+        """Return a conversation, or None if it does not exist or belongs to another client."""
         conversation = await self.store.get(id)
         if conversation is None or not _may_access(owner, conversation.owner):
             return None
@@ -147,7 +151,8 @@ class OwnedStore:
 class EveryOwner(OwnedStore):
     """A store in which every caller sees the conversations of all owners.
 
-    `cortext web` uses this class for the user of this machine, who can open the store anyway.
+    `cortext web` uses this class. Its only user is the user of this machine, who may see
+    everything.
     """
 
     async def get(self, owner: str, id: str) -> Conversation:
@@ -167,18 +172,20 @@ class EveryOwner(OwnedStore):
 
 
 def stored(owner: str, whose: str = "") -> str:
-    """Return the owner name that the store uses for a client, or for the client's user `whose`.
+    """Return the owner that the store uses for a client, or for a user of the client.
 
-    A `/` in the client's name is escaped, so `a/b` is always the user `b` of the client `a`.
+    `owner` is the client, and `whose` is the user, or "". A `/` in the client's name is escaped, so
+    `a/b` is always the user `b` of the client `a`.
     """
     name = owner.replace("%", "%25").replace("/", "%2F") if "/" in owner or "%" in owner else owner
     return f"{name}/{whose}" if whose else name
 
 
 def shown(owner: str, stored_owner: str) -> str:
-    """Return the owner name that a client sees: the client's own name, or the name of its user.
+    """Return the owner of a conversation as the client `owner` sees it.
 
-    `stored_owner` is the owner name that the store uses, as `stored` returns it.
+    `stored_owner` is the owner in the store, as `stored` returns it. If the conversation belongs to
+    a user of the client, the result is the user's name. Otherwise the result is the client's name.
     """
     name = stored(owner)
     return owner if stored_owner == name else stored_owner[len(name) + 1 :]

@@ -33,7 +33,7 @@ _HEADERS = {
 
 
 def prefers_html(accept: str) -> bool:
-    """Return whether an `Accept` header names HTML and prefers HTML to JSON.
+    """Return whether an `Accept` header prefers HTML to JSON.
 
     The result is False for `*/*`, so programs that accept anything get JSON.
     """
@@ -46,7 +46,7 @@ def prefers_html(accept: str) -> bool:
 
 
 def html_of(problem: HttpProblem) -> tuple[str, bytes, Mapping[str, str]]:
-    """Return the media type, the body and the headers of the HTML page that shows a problem."""
+    """Return an HTML page about a problem: its media type, its body and its headers."""
     paragraphs = [f"<p>{with_code(each)}</p>" for each in (problem.detail, problem.hint) if each]
     text = (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -60,7 +60,7 @@ def html_of(problem: HttpProblem) -> tuple[str, bytes, Mapping[str, str]]:
 
 
 def with_code(text: str) -> str:
-    """Return a sentence as escaped HTML, with text in backticks as `<code>`."""
+    """Return `text` as escaped HTML. Text in backticks becomes a `<code>` element."""
     return _CODE.sub(r"<code>\1</code>", escape(text))
 
 

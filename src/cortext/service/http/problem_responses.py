@@ -1,6 +1,6 @@
 """Error responses as `application/problem+json` (RFC 9457).
 
-The codes of problems never change, so that client programs can rely on them.
+Each kind of error has a code. The codes never change, so that client programs can rely on them.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ class HttpProblem(Struct, omit_defaults=True):
 
 
 class Kind(NamedTuple):
-    """The status, the title and the hint that all problems with the same code share.
+    """The status, the title and the hint of all errors with the same code.
 
-    `hint` tells the user what to do. An error may have a better hint of its own.
+    `hint` tells the user what to do. A single error may have a better hint.
     """
 
     status: int
@@ -131,7 +131,7 @@ def problem(code: str, detail: str = "", hint: str = "") -> HttpProblem:
 
 
 def headers_of(http_problem: HttpProblem) -> dict[str, str]:
-    """Return the headers of an error response, with `Retry-After` if the problem is temporary."""
+    """Return the headers of an error response. A temporary error has the header `Retry-After`."""
     retry = (
         {"Retry-After": _RETRY_AFTER[http_problem.code]}
         if http_problem.code in _RETRY_AFTER
@@ -145,10 +145,10 @@ def encode(http_problem: HttpProblem) -> bytes:
 
 
 def problem_of(error: Exception) -> HttpProblem:
-    """Return the problem (the body of the error response) that a client sees for an exception.
+    """Return the body of the error response for an exception.
 
-    Storage errors and unexpected errors are logged in full. The problem for such an error contains
-    no paths and no network addresses of the server.
+    Storage errors and unexpected errors are logged in full. Their response contains no paths and no
+    network addresses of the server.
     """
     if isinstance(error, SessionNotFoundError):
         return problem("not-found", str(error))
@@ -180,10 +180,10 @@ def _storage_code(error: SessionStorageError) -> str:
 
 
 def problem_of_status(status: int, detail: str, extra: Any) -> HttpProblem:
-    """Return the problem (the body of the error response) for an HTTP error of the web framework.
+    """Return the body of the error response for an HTTP error of the web framework.
 
-    `detail` and `extra` are the attributes of the framework's exception. The client sees them only
-    if the request was not valid.
+    `detail` and `extra` are attributes of the framework's exception. The client sees them only if
+    the request was invalid.
     """
     if status >= 500:
         return problem("internal")

@@ -14,7 +14,7 @@ _MAX_CLIENTS = 10_000
 class Rate:
     """A limit of requests per minute for each client; 0 means no limit.
 
-    A client may send the requests of a minute all at once.
+    A client may use the whole limit at once, and must then wait for the next requests.
     """
 
     def __init__(self, per_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
@@ -23,9 +23,9 @@ class Rate:
         self._remaining: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def wait(self, client: str) -> float:
-        """Count a request of a client, and return 0 if the limit allows it.
+        """Return 0 if the client may send a request now, and count the request.
 
-        Otherwise return the seconds after which the client may send its next request.
+        Otherwise return the number of seconds after which the client may send a request.
         """
         if not self._maximum:
             return 0.0
@@ -40,10 +40,10 @@ class Rate:
 
 
 class Places:
-    """A limit on the number of event streams that one client has open at the same time.
+    """A limit of event streams that each client may have open at the same time.
 
-    Each client has `most` places. Every open stream of the client takes one place. If `most` is 0,
-    there is no limit.
+    Each client has `most` places, and every open stream takes one place. If `most` is 0, there is
+    no limit.
     """
 
     def __init__(self, most: int) -> None:
@@ -51,9 +51,9 @@ class Places:
         self._open_streams: Counter[str] = Counter()
 
     def take(self, client: str) -> bool:
-        """Take a place for the client, and return whether the client had a free place.
+        """Take a place for a stream of the client. Return False if the client has no free place.
 
-        If the result is True, the caller must later release the place with `give_back`.
+        If the result is True, the caller must release the place later with `give_back`.
         """
         if self._maximum and self._open_streams[client] >= self._maximum:
             return False

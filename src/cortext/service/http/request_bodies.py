@@ -1,4 +1,7 @@
-"""Bodies of requests and responses, and their JSON: camelCase, and no unknown fields."""
+"""The JSON bodies of requests and responses.
+
+Keys are in camelCase. Unknown keys are rejected.
+"""
 
 from __future__ import annotations
 
@@ -68,10 +71,10 @@ class ConversationEntries(Struct, rename="camel"):
 
 
 def decode(data: bytes, kind: type[_Struct]) -> _Struct:
-    """Decode the JSON body of a request.
+    """Decode the JSON body of a request as a `kind`.
 
-    Raise ValueError with the reason if the body does not fit `kind`. Lone surrogates are accepted.
-    Values that JSON does not have, such as NaN, are rejected.
+    ValueError is raised with the reason if the body is not valid. Values that JSON does not have,
+    such as NaN, are invalid. Lone surrogates (halves of a UTF-16 pair) are valid.
     """
     if not data:
         raise ValueError("the request needs a JSON body")
@@ -89,7 +92,10 @@ def decode(data: bytes, kind: type[_Struct]) -> _Struct:
 
 
 def _explain(sentence: str, kind: type[Struct]) -> str:
-    """Return the error message `sentence` of the decoder, with the valid values or names added."""
+    """Return an error message of the decoder, with the valid values or keys added.
+
+    `sentence` is the message, and `kind` is the expected type of the body.
+    """
     if sentence.endswith("at `$.role`"):
         return f"{sentence}; valid roles are {', '.join(sorted(ROLES))}"
     unknown = _UNKNOWN_FIELD.match(sentence)
@@ -100,9 +106,9 @@ def _explain(sentence: str, kind: type[Struct]) -> str:
 
 
 def meant(name: str, names: Sequence[str]) -> str:
-    """Return the end of an error message about an unknown `name`.
+    """Return a text that helps with the unknown key `name`, for the end of an error message.
 
-    The text suggests the most similar of `names`, or lists all of them.
+    The text suggests the most similar of the valid `names`, or lists all of them.
     """
     # Common mistakes are typos, and the snake_case names of the Python API.
     close = get_close_matches(name[:LONGEST_ID], names, 1)
@@ -117,7 +123,7 @@ def _decoder(kind: type[_Struct]) -> msgspec.json.Decoder[_Struct]:
 
 
 class JsonResponse(Response[Any]):
-    """A response that cortext's own JSON codec encodes."""
+    """A response whose content is encoded with cortext's own JSON codec."""
 
     def render(self, content: Any, media_type: str, enc_hook: Any = None) -> bytes:
         if isinstance(content, bytes):

@@ -1,8 +1,7 @@
-"""Checks of every request before routing: its owner, host, body and frequency.
+"""Checks of every request before routing: its host, its owner, its body and the rate limit.
 
 The `Host` header must name this server. If there is an `Origin` header, it must name the same host.
-For this reason a web page of another site can neither pretend to be this host nor send requests to
-this server.
+So a web page of another site cannot pretend to be this host, and cannot send requests here.
 """
 
 from __future__ import annotations
@@ -43,29 +42,26 @@ the request has no valid token, for example.
 BY_COOKIE = "cortext.by_cookie"
 """The key in an ASGI scope for a flag: True if a cookie of the web pages identified the owner."""
 STAYS = "cortext.stays"
-"""The key in the ASGI scope of an event stream. The value is a function without arguments.
+"""The key in the ASGI scope of an event stream for a function without arguments.
 
 The function returns whether the client may still receive events.
 """
 _STREAM_OWNER = "cortext.place"
-"""The key in the ASGI scope of an event stream. The value is an owner.
-
-The stream counts as one of the streams that this owner has open.
-"""
+"""The key in the ASGI scope of an event stream for the owner who has opened the stream."""
 DATA = "/v1/"
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^\s:@/\[\],]+)(?::\d{1,5})?")
 Headers = Mapping[bytes, bytes]
 _Refusal = tuple[problem_responses.HttpProblem, dict[str, str]]
 _PUBLIC_PATHS = frozenset(("/healthz", "/readyz", "/metrics"))
-"""Paths that need no owner. Requests for these paths are answered even while `owner_of` fails."""
+"""Paths that need no owner. For these paths, `owner_of` is not called."""
 _log = logging.getLogger("cortext.web")
 OwnerOf = Callable[[Mapping[str, Any]], "str | Awaitable[str | None] | None"]
 
 
 class Guard:
-    """An ASGI application that checks each request, and rejects it or passes it to `app`.
+    """An ASGI application that checks each request. It passes an allowed request to `app`.
 
-    It also counts requests and event streams, and limits them for each owner.
+    The class also counts the requests and event streams of each owner, and limits their number.
     """
 
     def __init__(
@@ -127,7 +123,7 @@ class Guard:
     async def _refusal(self, scope: Any) -> _Refusal | None:
         """Check a request, and set `OWNER` in `scope` to the owner who makes the request.
 
-        Return None if the request is accepted. Otherwise return the problem and headers for the
+        Return None if the request is allowed. Otherwise return the problem and the headers of the
         error response.
         """
         pairs: list[tuple[bytes, bytes]] = scope["headers"]
@@ -163,7 +159,7 @@ class Guard:
         return self._admit_stream(scope, headers, owner) if path.endswith("/events") else None
 
     def _admit_stream(self, scope: Any, headers: Headers, owner: str) -> _Refusal | None:
-        """Count a new event stream of the owner. Return a rejection if there are too many."""
+        """Count a new event stream of the owner, or return a refusal if the owner has too many."""
         scope[STAYS] = partial(self._may_stay, scope, headers, owner)
         if not self._streams.take(owner):
             return problem_responses.problem("too-many-streams"), {}
@@ -195,9 +191,10 @@ class Guard:
         return ANY_ADDRESS in self._hosts and _is_address(name)
 
     async def _call_owner_of(self, owner_of: OwnerOf, scope: Any) -> tuple[bool, str | None]:
-        """Call `owner_of`, and return whether the call worked and which owner it returned.
+        """Call `owner_of`. Return whether the call worked, and the owner that it returned.
 
-        An error in `owner_of` is logged: it is a fault of the application, not of the client.
+        An error in `owner_of` is logged, because it is a fault of the application and not of the
+        client.
         """
         if scope["path"] in _PUBLIC_PATHS:
             return True, None
@@ -224,11 +221,11 @@ class Guard:
         return self._tokens.owner(given_token(headers))
 
     def _may_stay(self, scope: Any, headers: Headers, owner: str) -> bool:
-        """Return whether an event stream of the owner may stay open.
+        """Return whether an open event stream of the owner may stay open.
 
-        A stream may stay open while the request still identifies the owner, for example until the
-        owner's token is revoked. If the application has an `owner_of` function, a stream may always
-        stay open.
+        The result is False if the request's token or cookie no longer belongs to the owner, for
+        example because the token was revoked. If the application has an `owner_of` function, the
+        result is always True.
         """
         return self._owner_of is not None or self._find_owner(scope, headers) == owner
 
@@ -257,7 +254,7 @@ class Guard:
 
 
 def given_token(headers: Headers) -> str:
-    """Return the bearer token in the `Authorization` header; "" if there is none."""
+    """Return the bearer token in the `Authorization` header, or "" if there is none."""
     scheme, _, token = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
     return token.strip() if scheme.lower() == "bearer" else ""
 
@@ -272,10 +269,10 @@ async def refuse(
     headers: Mapping[str, str] | None = None,
     scope: Any = None,
 ) -> None:
-    """Send an error response for a problem.
+    """Send an error response.
 
-    `headers` are added to the headers that every error response has. If `scope` is given and its
-    client prefers HTML, the response is an HTML page, otherwise JSON.
+    `problem` describes the error, and `headers` are additional headers. The response is an HTML
+    page if `scope` is given and the client prefers HTML. Otherwise it is JSON.
     """
     accept = dict(scope["headers"]).get(b"accept", b"").decode("latin-1") if scope else ""
     kind, body = problem_responses.MEDIA_TYPE, problem_responses.encode(problem)
@@ -295,7 +292,7 @@ async def refuse(
 
 
 def _host_name(host: str) -> str:
-    """Return the host in a `Host` header without the port; "" if the header is not valid."""
+    """Return the host without the port from a `Host` header, or "" if the header is invalid."""
     match = _HOST.fullmatch(host)
     return match[1].rstrip(".") if match else ""
 

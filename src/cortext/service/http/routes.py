@@ -1,6 +1,6 @@
 """The routes of the HTTP service below `/v1`.
 
-Handlers raise exceptions, and `application.py` turns these into error responses.
+The handlers raise exceptions, which `application.py` turns into error responses.
 """
 
 from __future__ import annotations
@@ -246,7 +246,7 @@ def _check_machine_user(request: AnyRequest) -> None:
 def _check_request(request: AnyRequest) -> None:
     """Reject a request that has no owner or has unknown query parameters.
 
-    `Guard` already rejects requests without an owner. This check is a second barrier.
+    `Guard` has already rejected requests without an owner. This second check is a safeguard.
     """
     if _owner(request) is None:
         raise NotAuthorizedException(headers={"WWW-Authenticate": "Bearer"})
@@ -262,9 +262,10 @@ _NOT_QUERY = {"request", "id", "last_event_id"}
 
 
 def data_router(*, sessions: bool) -> Router:
-    """Return the router of all paths below `/v1`, which need a token.
+    """Return the router of all paths below `/v1`.
 
-    With `sessions`, the router also lists and searches this machine's conversations.
+    With `sessions`, the router also has the routes that list and search this machine's
+    conversations.
     """
     handlers = [create, list_conversations, load, change, remove, add, history, summary, follow]
     if sessions:

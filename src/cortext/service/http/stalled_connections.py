@@ -1,7 +1,7 @@
 """Connections that do not delay the stop of a server.
 
-A client that reads gets its whole response. The server does not wait for a client that does not
-read.
+While the server stops, a client that reads gets its whole response. A client that does not read is
+disconnected.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ STALLED = 2.0
 
 
 class Connection(_Protocol):
-    """A connection of uvicorn that is cut if its client does not read while the server stops.
+    """A connection of uvicorn that is closed if its client does not read while the server stops.
 
     If the client reads, the connection stays open until the client has the whole response.
     """
@@ -48,8 +48,10 @@ class Connection(_Protocol):
     def _unsent_bytes(self) -> int:
         """Return how many bytes the client has not received yet.
 
-        The number is 0 if uvicorn has nothing left to send. It includes bytes in the buffer of the
-        operating system. Otherwise a slow client would look like a client that reads nothing.
+        The number is 0 if uvicorn has sent everything.
+
+        The number includes the bytes in the buffer of the operating system. Without them, a slow
+        client would look like a client that reads nothing.
         """
         transport: Any = self.transport
         buffered = transport.get_write_buffer_size()

@@ -1,4 +1,4 @@
-"""The base class of the conversation stores of cortext.
+"""The base class of all conversation stores of cortext.
 
 `port.py` explains the terms window, TTL, limit and structured data.
 """
@@ -28,7 +28,7 @@ from cortext.service.stores.routing_summary import summarize
 log: logging.Logger = logging.getLogger("cortext.conversations")
 
 MOST = 2**31 - 1
-"""The largest accepted window and limit. It also stands for an unlimited window."""
+"""The largest value for the window and the limit. It also stands for an unlimited window."""
 
 
 class Conversations(ABC):
@@ -52,10 +52,11 @@ class Conversations(ABC):
 
     @abstractmethod
     async def create(self, *, owner: str = "", metadata: Mapping[str, Any] | None = None) -> str:
-        """Create an empty conversation and return its id, as `ConversationStore.create` does.
+        """Create an empty conversation and return its id.
 
-        `owner` is the name of the user or program that the conversation belongs to; "" means no
-        owner. `metadata` is any JSON object that is stored with the conversation.
+        `owner` is the name of the user or program to whom the conversation belongs; "" means no
+        owner. `metadata` is any JSON object to store with the conversation. If there are then more
+        conversations than the limit, the oldest ones are removed.
         """
 
     @abstractmethod
@@ -63,7 +64,7 @@ class Conversations(ABC):
 
     @abstractmethod
     async def add_if_new(self, id: str, message: Message) -> bool:
-        """Add a message as `add_message` does, and return whether it was added.
+        """Append a message as `add_message` does, and return whether it was added.
 
         The result is False if a message with the same id is already stored.
         """
@@ -73,11 +74,11 @@ class Conversations(ABC):
 
     @abstractmethod
     async def set_metadata(self, id: str, changes: Mapping[str, Any]) -> dict[str, Any]:
-        """Set the keys in `changes` in the metadata of a conversation, and return all metadata.
+        """Change the metadata of a conversation, and return all its metadata.
 
-        A key whose value is None is removed. Keys that `changes` does not contain stay as they are.
-        `updated_at` and the time of expiry do not change. SessionNotFoundError is raised if the
-        conversation does not exist.
+        `changes` maps keys to their new values. The value None removes a key. Keys that are not in
+        `changes` stay. `updated_at` and the time of expiry do not change. SessionNotFoundError is
+        raised if the conversation does not exist.
         """
 
     @abstractmethod
@@ -86,17 +87,18 @@ class Conversations(ABC):
     async def mark(self, id: str) -> object:
         """Return a fingerprint of a conversation, to detect changes that `events` does not report.
 
-        If two fingerprints differ, the conversation has changed in between, for example through
-        another process. A store whose `events` report every change always returns None.
+        If two fingerprints differ, the conversation has changed between the two calls, for example
+        through another process. A store whose `events` report every change always returns None.
         """
         return None
 
     @abstractmethod
     def events(self, id: str | None = None) -> Subscription:
-        """Return a subscription to the events of one conversation, or of all if `id` is None.
+        """Return a subscription to the events of the conversation `id`, or of all conversations.
 
         Use it as `async with store.events() as events: async for event in events`. The subscription
-        begins with `async with`, and ends when the store is closed. An unknown id is not an error.
+        begins with `async with`, and ends when the store is closed. If no conversation has the id,
+        no error is raised.
         """
 
     @abstractmethod
@@ -113,17 +115,13 @@ class Conversations(ABC):
         owner: str | None = "",
         metadata: Mapping[str, Any] | None = None,
     ) -> Conversation:
-        """Return the conversation `id` if it belongs to `owner`. Otherwise create a new one.
+        """Return the conversation `id` if it belongs to `owner`, or create a new conversation.
 
         A new conversation gets a new id, this owner and this metadata. A text that cannot be an id
         is treated as an unknown id.
 
-        "" as `owner` means no owner, as in `create`. So a program that never names owners finds
-        every conversation that it created. A conversation that has an owner is returned only if
-        that owner is named.
-
-        None as `owner` means any owner, for callers that may see everything. A new conversation
-        then has no owner.
+        If `owner` is "", only a conversation without an owner is returned. If `owner` is None, the
+        conversation may have any owner, and a new conversation has no owner.
         """
         if owner is not None:
             check_owner(owner)
@@ -156,19 +154,19 @@ class Conversations(ABC):
         await self.add_if_new(id, message)
 
     async def resolve_reference(self, id: str, text: str) -> Reference:
-        """Return the item that `text` refers to, by name or with words such as "the second one".
+        """Return the item that `text` means, by its name or with words such as "the second one".
 
-        The item comes from the structured data of earlier messages, for example from a list of
-        search results.
+        The items are in the structured data of earlier messages, for example in a list of search
+        results.
         """
         return resolve(text, await self.get_history(id))
 
     def addMessage(self, id: str, message: Message) -> Coroutine[Any, Any, None]:
-        """Call `add_message`. Spec 004 uses the name `addMessage`."""
+        """Call `add_message`. The name `addMessage` comes from spec 004."""
         return self.add_message(id, message)
 
     def getHistory(self, id: str, limit: int | None = None) -> Coroutine[Any, Any, Messages]:
-        """Call `get_history`. Spec 004 uses the name `getHistory`."""
+        """Call `get_history`. The name `getHistory` comes from spec 004."""
         return self.get_history(id, limit)
 
     async def __aenter__(self) -> Self:
@@ -185,7 +183,8 @@ class Conversations(ABC):
     def _enter(self) -> None:
         """Attach the store to the running event loop.
 
-        CortextError is raised if the store is attached to another event loop that still runs.
+        Every method that needs the event loop calls this first. CortextError is raised if the store
+        is attached to another event loop that is still running.
         """
         loop = asyncio.get_running_loop()
         if loop is self._loop:
@@ -200,13 +199,16 @@ class Conversations(ABC):
 
     @abstractmethod
     def _reset_for_new_loop(self) -> None:
-        """Discard the connections, timers and subscriptions that belong to an earlier event loop.
+        """Discard the connections, timers and subscriptions of an earlier event loop.
 
-        `_enter` calls this method when it attaches the store to a new event loop.
+        `_enter` calls this method when it attaches the store to another event loop.
         """
 
     def _message_count(self, limit: int | None) -> int:
-        """Check `limit`, and return how many messages to read: at most as many as the window."""
+        """Return how many messages to read for `limit`: at most the window.
+
+        None as `limit` means the window. ValueError is raised for an invalid limit.
+        """
         if limit is None:
             return self._window
         if type(limit) is not int or limit < 0:
@@ -214,7 +216,10 @@ class Conversations(ABC):
         return min(limit, self._window)
 
     def _check_list_limit(self, limit: int | None) -> int | None:
-        """Check the `limit` of `list`, and return how many entries to list. None means all."""
+        """Return how many entries `list` may return for `limit`; None means all.
+
+        ValueError is raised for an invalid limit.
+        """
         if limit is not None and (type(limit) is not int or limit < 0):
             raise ValueError(f"limit must be a whole number from 0, or None for all, not {limit!r}")
         return None if limit is None else min(limit, MOST)
@@ -223,13 +228,12 @@ class Conversations(ABC):
     async def list(
         self, *, owner: str | None = None, limit: int | None = 50, below: bool = False
     ) -> list[ConversationEntry]:
-        """Return conversations without their messages, newest first by `created_at`.
+        """Return conversations without their messages, the newest first (by `created_at`).
 
-        At most `limit` conversations are returned; None means all. With `owner`, only the
-        conversations of this owner are returned. "" selects the conversations without an owner.
-
-        With `below`, the conversations of owners whose names start with `OWNER/` are included. For
-        example, "team" then includes "team/anna".
+        At most `limit` conversations are returned; None means all. If `owner` is given, only the
+        conversations of this owner are returned; "" means conversations without an owner. With
+        `below`, `owner` also means all owners whose names start with the owner's name and a `/`.
+        For example, "team" then also means "team/anna".
 
         ValueError is raised if `limit` is negative or not a whole number. With `below`, ValueError
         is also raised if `owner` is None or contains a `/`.
@@ -237,7 +241,7 @@ class Conversations(ABC):
 
 
 def not_found(id: str) -> SessionNotFoundError:
-    """Return the SessionNotFoundError for a conversation, with a hint for the caller."""
+    """Return the error for a conversation that does not exist, with a hint for the caller."""
     error = SessionNotFoundError(id)
     error.hint = (
         "it may have expired or been removed; `get_or_create` returns it or a new conversation"
@@ -246,14 +250,14 @@ def not_found(id: str) -> SessionNotFoundError:
 
 
 def check_message(message: Message) -> Message:
-    """Return `message` unchanged. ValueError is raised if it is not a Message."""
+    """Return `message`, or raise ValueError if it is not a Message."""
     if type(message) is not Message:
         raise ValueError(f"a message must be a Message, not {type(message).__name__}")
     return message
 
 
 def is_valid_id(id: str) -> bool:
-    """Return whether `id` is a valid id. InvalidIdError is raised if `id` is not a string."""
+    """Return whether a string is a valid id. InvalidIdError is raised if `id` is not a string."""
     try:
         check_id(id)
     except InvalidIdError:
@@ -264,9 +268,10 @@ def is_valid_id(id: str) -> bool:
 
 
 def log_replaced_id(id: str, made: str) -> None:
-    """Log that the conversation `made` was created because `id` was not found.
+    """Log that a new conversation was created because the conversation `id` was not found.
 
-    A client may send any text as an id, so an invalid id is shortened and escaped in the log.
+    `made` is the id of the new conversation. `id` may be any text from a client, so an invalid id
+    is shortened and escaped in the log.
     """
     shown_id = id if is_valid_id(id) else ascii(id[:60])
     log.info("conversation %s was not found: %s was created", shown_id, made)
@@ -278,9 +283,9 @@ def check_owner(owner: str) -> None:
 
 
 def check_list_owner(owner: str | None, *, below: bool) -> None:
-    """Check the arguments `owner` and `below` of `list`. ValueError is raised if they are invalid.
+    """Raise ValueError if the arguments `owner` and `below` of `list` are invalid.
 
-    `below` needs an owner whose name contains no `/`.
+    With `below`, `owner` must be a name without a `/`.
     """
     if owner is not None:
         check_owner(owner)
@@ -289,10 +294,9 @@ def check_list_owner(owner: str | None, *, below: bool) -> None:
 
 
 def is_of(whose: str, owner: str | None, *, below: bool) -> bool:
-    """Return whether a conversation that belongs to `whose` is in the result of `list`.
+    """Return whether `list`, called with `owner` and `below`, returns conversations of `whose`.
 
-    `owner` and `below` are the arguments of `list`. None as `owner` selects all conversations. With
-    `below`, owners whose names start with `OWNER/` are selected as well.
+    `whose` is the owner of a conversation.
     """
     return owner in (None, whose) or (below and whose.startswith(f"{owner}/"))
 

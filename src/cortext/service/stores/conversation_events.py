@@ -1,6 +1,6 @@
-"""Events such as "message added" in a conversation store, and subscriptions to them.
+"""Events of a conversation store, such as "message added", and subscriptions to them.
 
-A *follower* is a subscription that is in use.
+A *follower* is an active subscription.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ log: logging.Logger = logging.getLogger("cortext.conversations")
 
 Kind = Literal["created", "message", "deleted", "expired"]
 MOST_WAITING = 10_000
-"""The maximum number of events in a subscription that the caller has not read yet."""
+"""The maximum number of queued events of a subscription. The caller has not read them yet."""
 
 
 class Event(Struct, frozen=True, omit_defaults=True, rename="camel"):
     """One change of a conversation.
 
-    `message` is the added message if `kind` is "message", otherwise None. If a conversation is
-    removed because the store has more than its limit, `kind` is "deleted".
+    `message` is the added message if `kind` is "message", otherwise None. `kind` is "deleted" also
+    if the store removed the conversation because there were more conversations than the limit.
     """
 
     kind: Kind
@@ -37,10 +37,10 @@ class Event(Struct, frozen=True, omit_defaults=True, rename="camel"):
 
 
 class Subscription(ABC):
-    """A subscription to the events of a store, which lasts for an `async with` block.
+    """A subscription to the events of a store. It is active inside an `async with` block.
 
-    `async for` yields the events in the order in which they arrive. When the store is closed,
-    `async for` yields the events that have already arrived, and ends.
+    `async for` yields the events in the order in which they arrive. After the store was closed,
+    `async for` yields the events that had already arrived, and ends.
     """
 
     async def __aenter__(self) -> Self:
@@ -76,15 +76,14 @@ def not_entered_error() -> CortextError:
 
 
 class Hub:
-    """The active subscriptions to one store in this process.
+    """All active subscriptions to one store in this process. The hub sends them the events.
 
-    The hub sends the events of the store to the subscriptions. `enter` is called before a
-    subscription is added. It attaches the store to the event loop.
+    `enter` is called before a subscription is added. It attaches the store to the event loop.
     """
 
     def __init__(self, enter: Callable[[], None] | None = None) -> None:
         self.followers: dict[str | None, set[StoreSubscription]] = {}
-        """The subscriptions by conversation id. The key None is for those to all conversations."""
+        """The subscriptions by conversation id. The key None means all conversations."""
         self._enter = enter
 
     def tell(self, kind: Kind, id: str, message: Message | None = None) -> None:
@@ -92,9 +91,10 @@ class Hub:
             self.pass_on(key, Event(kind, id, message))
 
     def pass_on(self, key: str | None, event: Event) -> None:
-        """Send an event to the followers (subscriptions) of the conversation `key`.
+        """Send an event to the subscriptions with the key `key`.
 
-        If `key` is None, send the event to the subscriptions that follow all conversations.
+        The key of a subscription is the id of its conversation, or None if the subscription is for
+        all conversations.
         """
         message = event.message
         for follower in self.followers.get(key, ()):
@@ -126,7 +126,7 @@ class Hub:
 
 
 class StoreSubscription(Subscription):
-    """A subscription that gets its events from a Hub and queues them until the caller reads them.
+    """A subscription that gets its events from a Hub, and queues them for the caller.
 
     If more than MOST_WAITING events are queued, the oldest event is dropped with a warning.
     """
@@ -161,7 +161,7 @@ class StoreSubscription(Subscription):
             self._put(self._queue, event)
 
     def end(self) -> None:
-        """End the subscription: no more events will come."""
+        """End the subscription. The caller still gets the events that are in the queue."""
         if self._queue is not None:
             self._put(self._queue, None)
 

@@ -18,7 +18,7 @@ def encode_message(message: Message) -> bytes:
 
 
 def decode_message(data: bytes) -> Message:
-    """Decode a message that `encode_message` encoded. ValueError is raised for invalid data."""
+    """Decode the JSON that `encode_message` returned. ValueError is raised for invalid data."""
     try:
         return _message_decoder.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError):

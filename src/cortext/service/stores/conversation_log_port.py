@@ -1,7 +1,7 @@
-"""The interface of a log store (a folder of session files), for the conversation store in files.
+"""The interface of the log store that `FileConversationStore` uses, and functions for its files.
 
-`cortext.stores.log.LogStore` has this interface. This package may not import `cortext.stores`, so
-the caller passes in a log store. The functions below read and change its files.
+A log store is a folder with one file for each session. `cortext.stores.log.LogStore` has this
+interface. The caller passes in a log store, because this package may not import `cortext.stores`.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _MAX_CACHED_ENTRIES = 20_000
 _SAMPLE_SIZE = 100
 """The approximate number of files that are measured to estimate the size of all files."""
 STORED_AT = "stored_at"
-"""The key in a stored message for the time when the store saved the message.
+"""The key for the time when the store saved a message.
 
-The timestamp of a message cannot be used instead, because it comes from the sender.
+The timestamp of the message cannot be used instead, because it comes from the sender.
 """
 
 
@@ -43,9 +43,9 @@ class ConversationLog(Protocol):
     """
 
     first_lines: int
-    """The minimum number of last messages whose ids `append` compares with the new messages.
+    """The number of last messages whose ids `append` knows, at least.
 
-    A new message whose id is among them is not stored again.
+    `append` does not store a new message whose id it knows.
     """
 
     def save(self, session: Session) -> None: ...
@@ -71,10 +71,10 @@ class ConversationLog(Protocol):
 def change_metadata(
     sessions: ConversationLog, id: str, changes: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Set the keys in `changes` in the metadata of a session, and return all metadata.
+    """Change the metadata of a session, and return all its metadata.
 
-    A key whose value is None is removed. A lock makes other callers and processes wait, so that no
-    change is lost.
+    `changes` maps keys to their new values. The value None removes a key. A lock makes other
+    threads and processes wait, so that no change is lost.
     """
     sessions.head(id)
     side = side_dir(sessions.folder)
@@ -84,9 +84,9 @@ def change_metadata(
 
 
 def mark_of(sessions: ConversationLog, id: str) -> object:
-    """Return a fingerprint of the file of a session. It changes when the file changes.
+    """Return a fingerprint of a session's file. It changes when the file changes.
 
-    All sessions without a file have the same fingerprint.
+    If the file does not exist, the fingerprint is the same for every session.
     """
     try:
         status = _stat(sessions, id)
@@ -96,7 +96,7 @@ def mark_of(sessions: ConversationLog, id: str) -> object:
 
 
 def measure_usage(sessions: ConversationLog) -> StoreUsage:
-    """Count the sessions, and estimate their size on disk from a sample of their files."""
+    """Count the sessions, and estimate the size of their files from a sample of the files."""
     ids = sessions.list_session_ids()
     sizes: list[int] = []
     # The sample is evenly spread, so unchanged files give the same estimate.
@@ -111,13 +111,10 @@ def _stat(sessions: ConversationLog, id: str) -> os.stat_result:
 
 
 class EntryCache:
-    """A cache of conversations for `list`. A file is read again only after it has changed.
+    """A cache for `list`, so that a file is read again only after it has changed.
 
-    For every conversation, the creation time and the owner are cached, because `list` sorts by the
-    time and filters by the owner. The complete entry is cached when the conversation is listed.
-
-    So `list` checks whether each file has changed, but reads few files. The check comes before the
-    read, so a change in between is noticed the next time.
+    The cache has the creation time and the owner of every conversation, because `list` sorts and
+    filters by them. It has a complete entry only for conversations that were listed.
     """
 
     def __init__(self, sessions: ConversationLog) -> None:
@@ -138,7 +135,7 @@ class EntryCache:
         return cached[1:]
 
     def entry(self, id: str) -> ConversationEntry:
-        """Return a copy of the list entry of a conversation.
+        """Return the list entry of a conversation. The caller may change the entry.
 
         SessionNotFoundError is raised if the conversation does not exist.
         """
@@ -151,7 +148,7 @@ class EntryCache:
         return replace(cached[1], metadata=copied(cached[1].metadata))
 
     def retain_only(self, ids: Set[str]) -> None:
-        """Remove from the cache every conversation whose id is not in `ids`.
+        """Forget the conversations that no longer exist.
 
         `ids` are the ids of all conversations that exist.
         """
@@ -166,9 +163,9 @@ class EntryCache:
 
 
 def stamped(record: SessionMessage, at: datetime) -> SessionMessage:
-    """Return a copy of `record` with the save time `at`.
+    """Return a copy of a message that has the save time `at`.
 
-    The save time is the time when the store saved the record.
+    The save time is the time when the store saves the message.
     """
     return replace(record, extra={**record.extra, STORED_AT: at.isoformat()})
 
@@ -176,21 +173,21 @@ def stamped(record: SessionMessage, at: datetime) -> SessionMessage:
 def updated_at(head: Session, records: Sequence[SessionMessage]) -> datetime:
     """Return the time of the last update of a conversation.
 
-    `head` is its session without messages, and `records` are its last messages. The result is the
-    time when the last record was stored, or `head.updated_at` if that is later.
+    This is the later of two times: `head.updated_at`, and the time when the store saved the last
+    message. `head` is the session without its messages, and `records` are the last messages.
     """
     return max([head.updated_at, *map(_saved_at, records[-1:])])
 
 
 def seconds_since(last: datetime) -> float:
-    """Return the seconds since `last`, or 0 if `last` is in the future."""
+    """Return the seconds that have passed since `last`, or 0 if `last` is in the future."""
     return max((clock.now() - last).total_seconds(), 0.0)
 
 
 def _saved_at(record: SessionMessage) -> datetime:
-    """Return the time when the store saved a record.
+    """Return the time when the store saved a message: the message's `stored_at`.
 
-    This is its `stored_at`, or its timestamp if `stored_at` is missing or invalid.
+    If `stored_at` is missing or invalid, return the timestamp of the message.
     """
     try:
         return as_utc(datetime.fromisoformat(record.extra[STORED_AT]))

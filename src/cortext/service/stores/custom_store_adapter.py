@@ -1,4 +1,4 @@
-"""An adapter with which the HTTP service can use any class that has five required methods."""
+"""An adapter that lets the HTTP service use any class with the five methods of a store."""
 
 from __future__ import annotations
 
@@ -47,30 +47,31 @@ _MAX_REMEMBERED = 100_000
 def adapt_store(store: ConversationStore) -> Conversations:
     """Return a store with all methods that the HTTP service needs, based on any ConversationStore.
 
-    A store of cortext is returned unchanged. For any other store, the result adds the missing
-    methods in this process, so some guarantees are weaker:
+    A store of cortext is returned unchanged. Any other store gets a wrapper, which adds the missing
+    methods in this process. These methods have weaker guarantees:
 
-    - Owners and metadata are in the memory of this process. After a restart, and in other
-      processes, a conversation has the owner and the metadata that `store.get` returns.
-      If `store` knows no owners, the owner is "", and clients that have a name cannot open the
+    - Owners and metadata are kept in the memory of this process. After a restart, and in other
+      processes, a conversation has the owner and the metadata that `store.get` returns. A store
+      that knows no owners returns the owner "", and a client that has a name cannot open such a
       conversation.
-    - `list` returns only conversations that were created, or whose metadata was set, through the
-      returned object.
-    - `events` reports only changes that are made through the returned object. For other changes, an
+    - `list` returns only conversations that were created through the wrapper, or whose metadata was
+      set through the wrapper.
+    - `events` reports only changes that were made through the wrapper. To find other changes, an
       event stream of the HTTP service checks the conversation every second.
-    - A repeated message is stored once if its id is still in `get_history` and no other process
-      adds it at the same moment. An IdempotentConversationStore has no such restriction.
+    - A repeated message is stored only once if its id is still in `get_history`, and if no other
+      process adds the message at the same moment. If the store is an IdempotentConversationStore,
+      this is not restricted.
     - `store` itself applies window, TTL and limit.
 
-    The `aclose` of the returned object calls `store.aclose`, if `store` has this method.
+    The `aclose` of the wrapper calls `store.aclose`, if `store` has this method.
     """
     return store if isinstance(store, Conversations) else _AdaptedStore(store)
 
 
 class _Note(Struct):
-    """The creation time, owner and metadata that this process remembers for a conversation.
+    """What this process remembers about a conversation.
 
-    If `metadata` is None, the conversation has the metadata that the adapted store returns.
+    If `metadata` is None, the metadata comes from the adapted store.
     """
 
     created_at: datetime
@@ -155,7 +156,7 @@ class _AdaptedStore(Conversations):
         return copied(new_metadata)
 
     async def mark(self, id: str) -> object:
-        """Return a fingerprint that changes when this or another process adds a message."""
+        """Return a fingerprint of a conversation. It changes when any process adds a message."""
         try:
             conversation = await self._store.get(check_id(id))
         except SessionStorageError as error:

@@ -1,4 +1,4 @@
-"""A timer for background work in an event loop, such as removing expired conversations."""
+"""A timer for background work in an event loop, such as the removal of expired conversations."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ LONGEST_SLEEP = 60.0
 
 
 class Alarm:
-    """A timer that calls an async method in a task, and never runs two such tasks at once.
+    """A timer that calls an async method. It never runs two calls at the same time.
 
-    The timer has only a weak reference to the object of the method, and does not keep it alive.
+    The timer does not keep the object of the method alive, because it has only a weak reference.
     """
 
     def __init__(self, method: Callable[[], Coroutine[Any, Any, None]]) -> None:
@@ -25,8 +25,7 @@ class Alarm:
     def set(self, delay: float) -> None:
         """Schedule a call of the method after `delay` seconds, but at most LONGEST_SLEEP seconds.
 
-        Only one call is scheduled at a time. If a call is already scheduled, the earlier of the two
-        calls stays.
+        If a call is already scheduled, only the earlier of the two calls takes place.
         """
         loop = asyncio.get_running_loop()
         delay = min(delay, LONGEST_SLEEP)
@@ -44,7 +43,7 @@ class Alarm:
             self._task = asyncio.ensure_future(method())
 
     def drop(self) -> None:
-        """Cancel the timer and forget the task, because the store now uses another event loop."""
+        """Cancel the timer and forget the running call, because there is a new event loop."""
         self._stop()
         self._task = None
 

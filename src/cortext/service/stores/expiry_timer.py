@@ -1,4 +1,4 @@
-"""A timer that expires many keys, such as conversation ids, each at its own deadline."""
+"""A timer for many keys, such as conversation ids. Each key expires at its own deadline."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from heapq import heapify, heappop, heappush, heapreplace
 from typing import Any, Protocol
 
 _COMPACT_MARGIN = 64
-"""The margin for scheduled keys that no longer exist.
+"""How many scheduled keys may be left over from keys that no longer exist.
 
-They are removed when there are more scheduled keys than twice the existing keys plus this margin.
+All of them are removed when the number of scheduled keys exceeds twice the number of existing keys
+plus this number.
 """
 
 
@@ -23,7 +24,7 @@ class Handle(Protocol):
 
 
 class Clock(Protocol):
-    """A clock that never goes back and can schedule calls, as an event loop does.
+    """A monotonic clock that can schedule calls, as an event loop does.
 
     Tests can pass in a clock of their own.
     """
@@ -34,7 +35,7 @@ class Clock(Protocol):
 
 
 class LoopClock:
-    """A clock that uses the machine's monotonic time and the timers of the running event loop."""
+    """A clock with the monotonic time of this machine and the timers of the running event loop."""
 
     time: staticmethod[[], float] = staticmethod(time.monotonic)
 
@@ -46,11 +47,11 @@ class Sweeper:
     """A timer that calls `expire(key)` for each key whose deadline has passed.
 
     `deadline_of` returns the current deadline of a key, or None if the key no longer exists. `live`
-    is the collection of existing keys; only its size is used.
+    is the collection of all existing keys; only its size is used.
 
-    A key may get a later deadline at any time. The timer finds the new deadline itself: when the
-    old deadline has passed, it calls `deadline_of` and waits again. A scheduled timer does not keep
-    the store alive.
+    A key may get a later deadline without a call of this object. When the old deadline has passed,
+    the timer asks `deadline_of` and waits for the new deadline. The timer does not keep the store
+    alive.
     """
 
     def __init__(
@@ -69,7 +70,7 @@ class Sweeper:
         self._timer_deadline = 0.0
 
     def __len__(self) -> int:
-        """Return the number of scheduled keys, including keys that no longer exist."""
+        """Return the number of scheduled keys. It includes keys that no longer exist."""
         return len(self._heap)
 
     def add(self, key: str, deadline: float) -> None:

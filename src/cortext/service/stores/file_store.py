@@ -1,7 +1,8 @@
-"""The conversation store in files: each conversation is a session of a log store.
+"""The conversation store in files. Each conversation is one file: a session of a log store.
 
-A message is on disk when the call that adds it returns. The file has every message: the window
-limits only the messages that are returned. By default nothing expires and there is no limit.
+When `add_message` returns, the message is on disk. The file contains every message. The window
+limits only the messages that are returned. By default, conversations do not expire and their number
+is not limited.
 """
 
 from __future__ import annotations
@@ -59,12 +60,12 @@ _NEVER = datetime.min.replace(tzinfo=UTC)
 class FileConversationStore(Conversations):
     """A conversation store in a folder of files. Any number of processes may share the folder.
 
-    The store saves each message together with the time of saving, `stored_at`. The TTL (the time
-    until a conversation expires) counts from the last `stored_at`. If another program wrote a
-    message without `stored_at`, the TTL counts from the timestamp of the message.
+    The TTL (the time until a conversation expires) starts when the store saves a message. This time
+    is stored with the message, as `stored_at`. If another program wrote a message without
+    `stored_at`, the TTL starts at the timestamp of the message.
 
-    A process removes only expired conversations that it knows: those that existed when the process
-    started to use the store, and those that it has used since.
+    A process removes only expired conversations that it knows: conversations that existed when the
+    process started to use the store, and conversations that it has used since.
     """
 
     def __init__(
@@ -166,7 +167,7 @@ class FileConversationStore(Conversations):
     async def mark(self, id: str) -> object:
         """Return a fingerprint of the conversation's file. It changes when the file changes.
 
-        Other processes may change the file, and `events` does not report their changes.
+        So the caller can detect changes by other processes, which `events` does not report.
         """
         return await self._run_in_thread(mark_of, self._sessions, id)
 
@@ -178,7 +179,7 @@ class FileConversationStore(Conversations):
             await self._usage.count_changed(-1)
 
     def events(self, id: str | None = None) -> StoreSubscription:
-        """Return a subscription to the events that this process causes.
+        """Return a subscription to the changes that this process makes.
 
         Changes by other processes cause no events.
         """
@@ -205,7 +206,8 @@ class FileConversationStore(Conversations):
         """Attach the store to the event loop, and wait until the deadlines are loaded.
 
         The deadline of a conversation is the time when it expires. The first call in an event loop
-        reads all conversations to find their deadlines. If nothing expires, there is no deadline.
+        reads all conversations to find their deadlines. If conversations never expire, nothing is
+        loaded.
         """
         self._enter()
         if self._ttl is None:
@@ -228,26 +230,23 @@ class FileConversationStore(Conversations):
     def _append_message(self, id: str, record: SessionMessage) -> tuple[bool, datetime | None]:
         """Append a message unless its id is already stored.
 
-        Return whether the message was added, and the time when the last message was stored. The
+        Return whether the message was added, and the time of the conversation's last update. The
         time is None if conversations never expire.
         """
         is_new = bool(self._sessions.append(id, record))
         return is_new, None if self._ttl is None else self._last_activity(id)
 
     def _last_activity(self, id: str) -> datetime:
-        """Read the time of the last message from the file of a conversation.
-
-        If the conversation has no messages, return its creation time.
-        """
+        """Read the time of the last update from the file of a conversation."""
         return updated_at(self._sessions.head(id), self._sessions.tail(id, 1))
 
     def _read_each(
         self, read: Callable[[str], T], ids: Iterable[str] | None = None
     ) -> Iterator[tuple[str, T]]:
-        """Call `read` with each conversation id, and yield the id and the result.
+        """Call `read` for each conversation id, and yield the id and the result.
 
-        `ids` are the conversations to read; None means all. A conversation that cannot be read is
-        logged and skipped.
+        If `ids` is None, all conversations are read. A conversation that does not exist is skipped.
+        A conversation that cannot be read is logged and skipped.
         """
         for id in self._sessions.list_session_ids() if ids is None else ids:
             try:
@@ -258,9 +257,9 @@ class FileConversationStore(Conversations):
                 log.warning("%s", error)
 
     async def _is_available(self, id: str) -> bool:
-        """Return False if a conversation has expired or is being deleted.
+        """Return False if a conversation has expired or is being deleted, otherwise True.
 
-        True does not mean that the conversation exists: its file is not checked.
+        The file is not checked, so True does not mean that the conversation exists.
         """
         await self._wait_until_ready()
         check_id(id)
@@ -272,8 +271,8 @@ class FileConversationStore(Conversations):
     def _touch(self, id: str, last: datetime | None = None) -> None:
         """Restart the TTL of a conversation (the time until the conversation expires).
 
-        `last` is the time when the last message was stored. The TTL starts at this time. If `last`
-        is None, the TTL starts now.
+        The TTL starts at `last`, the time when the store saved the last message. If `last` is None,
+        the TTL starts now.
         """
         if self._ttl is None:
             return
@@ -299,10 +298,10 @@ class FileConversationStore(Conversations):
             self._sweeper.add(id, self._deadlines[id])
 
     async def _expire(self, id: str) -> bool:
-        """Remove a conversation whose TTL (time to live) has passed. Return whether it is gone.
+        """Remove a conversation whose TTL has passed, and return whether the conversation is gone.
 
-        A conversation to which another process has added a message is not removed. An error is
-        logged, and the conversation stays.
+        If another process has added a message, the conversation is not removed. If the file cannot
+        be read, the error is logged and the conversation is not removed.
         """
         try:
             return await self._expire_idle(id, await self._run_in_thread(self._last_activity, id))
@@ -345,9 +344,10 @@ class FileConversationStore(Conversations):
         return existed
 
     async def _evict(self, limit: int) -> int:
-        """Remove the oldest conversations above the limit, and return how many were removed.
+        """Remove the oldest conversations if there are more than `limit`.
 
-        Conversations that other processes created are counted and may be removed.
+        Return how many conversations were removed. The conversations of other processes are
+        counted, and may be removed, too.
         """
         evicted = 0
         self._created = await self._run_in_thread(lambda: dict(self._read_each(self._created_at)))

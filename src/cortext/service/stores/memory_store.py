@@ -1,7 +1,7 @@
 """The conversation store in the memory of this process.
 
-A conversation is removed when it has been idle for longer than the TTL, when there are more
-conversations than the limit, or when the process ends.
+A conversation is removed when its TTL has passed, or when it is the oldest one and there are more
+conversations than the limit. All conversations are lost when the process ends.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _CONVERSATION_OVERHEAD = 1_500
 
 
 class _MemoryConversation:
-    """A stored conversation. `messages` maps ids to messages, oldest first."""
+    """A stored conversation. `messages` has the messages by id, oldest first."""
 
     __slots__ = ("created_at", "deadline", "messages", "metadata", "owner", "updated_at")
 
@@ -64,9 +64,9 @@ class _MemoryConversation:
 
 
 class MemoryConversationStore(Conversations):
-    """A conversation store in a dict in the memory of this process.
+    """A conversation store in the memory of this process.
 
-    No method awaits anything. So each call is finished before another task can call the store.
+    Each call runs to its end before another task can use the store, because no method waits.
     """
 
     def __init__(
@@ -200,7 +200,7 @@ class MemoryConversationStore(Conversations):
         self._sweeper.arm()
 
     def _find(self, id: str) -> _MemoryConversation | None:
-        """Return a conversation, or None if it does not exist or its TTL has passed."""
+        """Return a conversation, or None if it does not exist or has expired."""
         if get_running_loop() is not self._loop:
             self._enter()
         conversation = self._conversations.get(id) if type(id) is str else None
@@ -235,7 +235,7 @@ class MemoryConversationStore(Conversations):
         )
 
     def _log_usage(self) -> None:
-        """Log the number and the size of the conversations, because the number has changed."""
+        """Log the number and the size of all conversations, after the number has changed."""
         self._usage_log.count_changed(len(self._conversations), self._bytes)
 
     async def list(
@@ -262,7 +262,7 @@ def _entry(id: str, conversation: _MemoryConversation) -> ConversationEntry:
 
 
 def _conversation_size(conversation: _MemoryConversation) -> int:
-    """Estimate how many bytes of memory a conversation takes without its messages."""
+    """Estimate how many bytes of memory a conversation needs without its messages."""
     size = _CONVERSATION_OVERHEAD + getsizeof(conversation.owner)
     return (
         size + 3 * len(json_codec.encode(conversation.metadata)) if conversation.metadata else size
@@ -270,7 +270,7 @@ def _conversation_size(conversation: _MemoryConversation) -> int:
 
 
 def _message_size(message: Message) -> int:
-    """Estimate how many bytes of memory a message takes."""
+    """Estimate how many bytes of memory a message needs."""
     size = _MESSAGE_OVERHEAD + getsizeof(message.content)
     if message.structured_data is not None:
         # Objects take about three times the size of their text.

@@ -1,4 +1,4 @@
-"""The metadata of a conversation: any JSON object that a program stores with a conversation."""
+"""The metadata of a conversation: any JSON object that a program stores with the conversation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cortext.service.stores.conversation_json import decode_object
 def copied(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return a deep copy of `metadata`, or {} if it is None.
 
-    ValueError is raised if `metadata` is not a JSON object.
+    ValueError is raised if `metadata` cannot be a JSON object.
     """
     if metadata is not None and not isinstance(metadata, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ValueError(f"metadata must be a mapping, not {type(metadata).__name__}")
@@ -20,9 +20,9 @@ def copied(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def merged(known: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the metadata `known` with the keys of `changes` set.
+    """Return the metadata `known` with the values in `changes`.
 
-    A key whose value in `changes` is None is removed.
+    The value None in `changes` removes a key.
     """
     combined = {**known, **changes}
     return {
@@ -34,7 +34,8 @@ def of_lines(data: bytes) -> dict[str, Any]:
     """Decode the metadata of a conversation in Redis.
 
     The first line is a JSON object. Each further line is a JSON object with later changes. The
-    server only appends lines, because a merge on the server could damage numbers and empty lists.
+    changes are merged here, because a merge on the Redis server could damage numbers and empty
+    lists.
     """
     first_line, *changes = data.split(b"\n")
     metadata = decode_object(first_line)

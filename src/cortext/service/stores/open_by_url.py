@@ -1,7 +1,7 @@
-"""Open a conversation store by its URL.
+"""Open the conversation store that a URL names.
 
-The URLs are `memory:`, `file:PATH`, `redis://HOST:PORT/DB` (also with TLS, cluster or sentinel) and
-`postgresql://HOST/DATABASE`.
+The URLs are `memory:`, `file:PATH`, `redis://HOST:PORT/DB` and `postgresql://HOST/DATABASE`. There
+are more URLs for Redis with TLS, Redis Cluster and Redis Sentinel.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ _HINTS = {
     "document": _SESSIONS_HINT,
     "workspace": _SESSIONS_HINT,
 }
-"""Hints by URL scheme, for URLs that name something else, such as a session store."""
+"""Hints for URLs that do not name a conversation store, by the scheme of the URL."""
 _MAIN_KINDS = ("memory", "file", "redis", "postgresql")
-"""One URL scheme for each class of store, without variants such as `rediss`."""
+"""One URL scheme for each class of store."""
 
 
 def open_store(
@@ -48,9 +48,9 @@ def open_store(
 ) -> Conversations:
     """Open the conversation store that a URL names.
 
-    `open_log` opens the log store in a folder; it is called for `file:` URLs. `options` are keyword
-    arguments of the store's class, such as `window`, `ttl` and `max_conversations`. ValueError is
-    raised if the URL or an option is invalid.
+    `open_log` is called for a `file:` URL, and opens the log store in a folder. `options` are
+    keyword arguments for the class of the store, such as `window`, `ttl` and `max_conversations`.
+    ValueError is raised if the URL or an option is invalid.
     """
     if type(url) is not str:
         raise ValueError(
@@ -99,10 +99,10 @@ def _check_options(kind: str, options: Iterable[str]) -> None:
 
 
 def _check_query(kind: str, path: str) -> None:
-    """Raise ValueError if the URL contains an option of a store, as in `redis://HOST?ttl=60`.
+    """Raise ValueError if the URL contains an option of the store, as in `redis://HOST?ttl=60`.
 
-    Such options must be keyword arguments. In a URL they would be passed to the server's client, or
-    become part of a path.
+    Such an option must be a keyword argument. In the URL it would be passed to the client library
+    of the server, or become a part of the path.
     """
     names = {name for name, _ in parse_qsl(path.partition("?")[2], keep_blank_values=True)}
     for name in sorted(names):
@@ -114,7 +114,7 @@ def _check_query(kind: str, path: str) -> None:
 
 
 def _option_names(kind: str) -> frozenset[str]:
-    """Return the option names of a store: the keyword-only parameters of its constructor."""
+    """Return the names of a store's options: the keyword-only parameters of its class."""
     import inspect
 
     parameters = inspect.signature(_store_class(kind)).parameters.values()

@@ -1,6 +1,6 @@
-"""Find the item that a user means with "the second one" or "it".
+"""Find the item that a user means with words such as "the second one" or "it".
 
-The items come from the structured data of earlier messages, such as a list of search results.
+The items are in the structured data of earlier messages, for example in a list of search results.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ _PRONOUN = re.compile(r"\b(?:it|its|this|that|them|these|those|one|ones)\b")
 
 
 class Reference(Struct, frozen=True, rename="camel"):
-    """The item that a user's text refers to.
+    """The item that a user means.
 
-    - `item`: the item, if the text refers to exactly one
-    - `candidates`: the possible items, if the text refers to several or is ambiguous
+    - `item`: the item, if the text means exactly one item
+    - `candidates`: the possible items, if the text means several items or is ambiguous
     - `data`: the structured data that contains the item or the candidates
     - `position`: the position of the item in its list, from 1; None if the item is in no list
 
-    If the text refers to no known item, `item` is None and `candidates` is empty.
+    If the text means no known item, `item` is None and `candidates` is empty.
     """
 
     item: Any = None
@@ -54,10 +54,10 @@ class Reference(Struct, frozen=True, rename="camel"):
 
 
 def resolve(text: str, messages: Sequence[Message]) -> Reference:
-    """Find the item in the structured data of `messages` that `text` refers to.
+    """Find the item in the structured data of `messages` that `text` means.
 
-    An item's name in the text is tried first, then a position such as "the second one", then a
-    pronoun such as "it". Newer data is preferred to older data.
+    The function first looks for the name of an item in `text`, then for a position such as "the
+    second one", then for a pronoun such as "it". Newer data is preferred to older data.
     """
     data = [m.structured_data for m in reversed(messages) if m.structured_data is not None]
     normalized = " ".join(text.casefold().split())
@@ -66,10 +66,10 @@ def resolve(text: str, messages: Sequence[Message]) -> Reference:
 
 
 def items_of(data: Any) -> list[Any]:
-    """Return the list of items in structured data, or [] if there is none.
+    """Return the list of items in structured data, or [] if there is no such list.
 
-    If `data` is a dict, the list is under a usual key such as `results`, or under the first other
-    key whose value is a list of named items.
+    If `data` is a list, it is returned. If `data` is a dict, the result is its first value that is
+    a list of named items. Usual keys such as `results` are tried first.
     """
     if isinstance(data, list):
         return cast("list[Any]", data)
@@ -109,9 +109,10 @@ def _name_in_text(text: str, item: Any) -> str:
 
 
 def _resolve_positions(text: str, data: Sequence[Any]) -> Reference | None:
-    """Resolve "both", "the first two" or "the first and the third" in the newest list of items.
+    """Resolve words for several items, such as "both" or "the first and the third".
 
-    The items at these positions are the candidates. Return None if the text names no positions.
+    The result has these items of the newest list as candidates. Return None if the text has no such
+    words, or if there is no list.
     """
     value = next((value for value in data if items_of(value)), None)
     items = items_of(value)
@@ -123,9 +124,9 @@ def _resolve_positions(text: str, data: Sequence[Any]) -> Reference | None:
 
 
 def _parse_positions(text: str, count: int) -> Sequence[int] | None:
-    """Return the positions, from 0, of the items that a text such as "the first two" names.
+    """Return the positions that words such as "the first two" mean, counted from 0.
 
-    `count` is the number of items. Return None unless the text names several items.
+    `count` is the number of items in the list. Return None if the text does not mean several items.
     """
     if _ALL_ITEMS.search(text):
         return range(count)
@@ -163,9 +164,9 @@ def _resolve_position(text: str, data: Sequence[Any]) -> Reference | None:
 
 
 def _parse_position(text: str) -> int | None:
-    """Return the position that a text such as "the second one" names, or None if it names none.
+    """Return the position that words such as "the second one" mean, or None if there are none.
 
-    1 is the first item, and -1 is the last.
+    1 is the first item, and -1 is the last item.
     """
     if match := _FROM_END.search(text):
         return -_ORDINALS.get(match[1] or "", 2)
@@ -177,9 +178,10 @@ def _parse_position(text: str) -> int | None:
 
 
 def _resolve_pronoun(text: str, data: Sequence[Any]) -> Reference | None:
-    """Resolve a pronoun such as "it" to the newest structured data.
+    """Resolve a pronoun such as "it", which means the newest structured data.
 
-    If the data lists several items, each of them is a candidate.
+    If the data is a list of several items, all items are candidates. Return None if the text has no
+    pronoun.
     """
     if not data or not _PRONOUN.search(text):
         return None

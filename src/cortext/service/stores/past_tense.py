@@ -1,7 +1,8 @@
-"""Turn a user's request into the past tense: "search for X" becomes "searched for X".
+"""Find out which action a user requests, and put it into the past tense.
 
-No language model is used. A request is understood if it starts with one of the English verbs below,
-after optional polite words. Any other text, and any other language, gives no action.
+For example, "search for X" becomes "searched for X". No language model is used. A request is
+understood if it starts with one of the English verbs below; polite words may come first. Any other
+text gives no action.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ _STATEMENT = re.compile(
     r"weren't|doesn't|don't|didn't|hasn't|haven't|won't|can't)\b",
     re.IGNORECASE,
 )
-"""Matches text after a word if the word is a noun and not a verb.
+"""Matches the text after a word that looks like a verb but is a noun.
 
 Examples are "of files" after "list", and "fails" after "test".
 """
@@ -83,9 +84,10 @@ _SECOND_VERB = re.compile(
 
 
 class Action(Struct, frozen=True):
-    """An action that a user requested, such as "searched for" with the object "React libraries".
+    """An action that a user requested.
 
-    `verb` is in the past tense and includes the preposition, if there is one.
+    `verb` is in the past tense and includes a preposition, such as "searched for". `object` is the
+    rest, such as "React libraries".
     """
 
     verb: str
@@ -93,9 +95,9 @@ class Action(Struct, frozen=True):
 
 
 def parse_request(text: str) -> Action | None:
-    """Return the action that a user's text requests, or None if no known verb is found.
+    """Return the first action that a user's text requests, or None if there is none.
 
-    Only the first few sentences are parsed, and only up to a code block.
+    Only the first few sentences are parsed, and only the text before a code block.
     """
     prose = text[:_MAX_CHARACTERS].partition("```")[0].replace("\u2019", "'")
     sentences = filter(None, (each.strip(" \t\r-*>#") for each in _SENTENCE_END.split(prose)))

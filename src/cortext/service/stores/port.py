@@ -81,8 +81,8 @@ class Message(Struct, frozen=True, omit_defaults=True, rename="camel", gc=False)
     def from_dict(cls, data: dict[str, Any]) -> Message:
         """Create a message from a dict that `to_dict` returned.
 
-        A missing `id` is generated, and a missing `timestamp` is the current time. ValueError is
-        raised for an invalid value and names it.
+        If `id` is missing, a new id is generated. If `timestamp` is missing, the current time is
+        used. ValueError is raised for an invalid value, and names the value.
         """
         return record_dicts.convert(
             record_dicts.as_dict(json_copy(data, "the message", around=8)), cls
@@ -134,14 +134,14 @@ class ConversationSummary(Struct, frozen=True, rename="camel"):
 
 
 class ConversationStore(Protocol):
-    """A place where conversations are stored: the five methods that the HTTP service needs.
+    """A place where conversations are stored: the five methods that a store must have.
 
     Any class with these five methods is a ConversationStore. The HTTP service uses `adapt_store` to
     add the other methods that it needs. The docstring of `adapt_store` lists the restrictions.
 
-    A text that cannot be an id raises InvalidIdError. A store that cannot do its work raises
-    SessionStorageError within its time-out, for example when a disk is full or a server does not
-    answer. Everything that earlier calls stored is then still in the store.
+    If a text cannot be an id, the methods raise InvalidIdError. If a store cannot do its work, the
+    methods raise SessionStorageError within the store's time-out, for example when a disk is full
+    or a server does not answer. Everything that earlier calls stored is then still in the store.
 
     A returned value is a copy: it does not change, and changing it does not change the store.
 
@@ -152,8 +152,8 @@ class ConversationStore(Protocol):
     async def create(self) -> str:
         """Create an empty conversation and return its id, a UUID v4.
 
-        If there are then more conversations than the limit, the oldest ones by `created_at` are
-        removed and a warning is logged.
+        If there are then more conversations than the limit, the conversations with the oldest
+        `created_at` are removed and a warning is logged.
         """
         ...
 
@@ -164,11 +164,11 @@ class ConversationStore(Protocol):
     async def add_message(self, id: str, message: Message) -> None:
         """Append a message to a conversation, and restart its TTL (the time until it expires).
 
-        If the window (the last messages that the store returns) is full, its oldest message is no
+        If the conversation then has more messages than the window, its oldest messages are no
         longer returned. SessionNotFoundError is raised if the conversation does not exist.
 
-        A message whose id is still in the window is not stored twice and does not restart the TTL.
-        So a caller can repeat a call that failed.
+        If the id of the message is already in the window, the message is not stored again, and the
+        TTL is not restarted. So a caller can repeat a call that failed.
 
         `updated_at` and the TTL use the clock of the store, not the timestamp of the message.
         """
@@ -177,9 +177,8 @@ class ConversationStore(Protocol):
     async def get_history(self, id: str, limit: int | None = None) -> Messages:
         """Return the last messages of a conversation, in the order in which they were added.
 
-        The result has at most `limit` messages, and never more than the store's window allows. The
-        result is empty if the conversation does not exist. Reading does not delay the expiry of the
-        conversation.
+        The result has at most `limit` messages, and at most as many as the window. It is empty if
+        the conversation does not exist. Reading does not restart the TTL.
         """
         ...
 
@@ -193,13 +192,13 @@ class ConversationStore(Protocol):
 
 @runtime_checkable
 class IdempotentConversationStore(ConversationStore, Protocol):
-    """A conversation store that reports whether a message was new or already stored.
+    """A conversation store that can tell whether an added message was new.
 
     All conversation stores of cortext have the method `add_if_new`, and so has `AsyncClient`.
     """
 
     async def add_if_new(self, id: str, message: Message) -> bool:
-        """Add a message as `add_message` does, and return whether it was added.
+        """Append a message as `add_message` does, and return whether it was added.
 
         The result is False if a message with the same id is already stored.
         """
@@ -207,7 +206,7 @@ class IdempotentConversationStore(ConversationStore, Protocol):
 
 
 def own(message: Message) -> Message:
-    """Return a copy of the message that shares no structured data with the original."""
+    """Return a copy of a message. The copy and the original share no structured data."""
     if message.structured_data is None:
         return message
     return Message(
@@ -228,7 +227,7 @@ def to_session_message(message: Message) -> SessionMessage:
 def from_session_message(message: SessionMessage) -> Message:
     """Convert a message of a session to a message of a conversation.
 
-    Fields that only messages of sessions have, such as tool calls, are left out.
+    Fields that only the messages of sessions have, such as tool calls, are left out.
     """
     return Message(
         message.role, message.content, message.timestamp, message.structured_data, message.id

@@ -1,4 +1,4 @@
-"""A one-line summary of a conversation, for a program that decides which agent answers next.
+"""A summary of a conversation in one line, for a program that decides which agent answers next.
 
 Structured data is any JSON value that a program stores with a message, such as search results.
 """
@@ -23,9 +23,9 @@ _MAX_NAMES = 5
 _MAX_LENGTH = 80
 _MAX_LENGTH_IN_LIST = 40
 _MAX_DATA = 20
-"""The maximum number of structured data values for each user request. The newest ones count."""
+"""The maximum number of values of structured data for each user request. Newer values are used."""
 _MAX_MESSAGES_BACK = 20
-"""How many messages before a request are searched for an item that the request refers to."""
+"""How many messages before a request are searched for the item that the request means."""
 _FILLERS = frozenset(
     ("cool", "good", "got it", "great", "hello", "hey", "hi", "hm", "hmm", "nice", "no", "ok",
      "okay", "perfect", "sure", "thank you", "thanks", "yep", "yes")
@@ -37,16 +37,16 @@ _REFERENCE = re.compile(
     r"(?: (?:one|item|result|option|choice))?|(?:option|number|item|result) \d{1,3}|#\d{1,3}",
     re.IGNORECASE,
 )
-"""A phrase that refers to an item without its name, such as "the second one"."""
+"""Matches a phrase that means an item without its name, such as "the second one"."""
 _AMBIGUOUS = re.compile(r'[",;\\]')
-"""Separators and quotes of the summary. A name that contains one of them is quoted."""
+"""Separators and quotes in the summary. A name that contains such a character is quoted."""
 
 
 class _Meaning(Struct, frozen=True):
-    """The words with which the summary describes structured data of one type.
+    """The words with which a summary describes structured data of one type.
 
-    `verb` is a phrase such as "searched for". `keys` are the keys of the data that may contain the
-    object of the verb.
+    The description is `verb`, such as "searched for", and the object of the verb. The object is
+    taken from the first of `keys` that has a value in the data.
     """
 
     verb: str
@@ -57,11 +57,11 @@ _meanings: dict[str, _Meaning] = {}
 
 
 def register_type(type: str, verb: str, *keys: str) -> None:
-    """Register the words with which summaries describe structured data of a type.
+    """Register the words with which a summary describes structured data of a type.
 
     After `register_type("search", "searched for", "query")`, the data `{"type": "search", "query":
-    "React libraries"}` becomes "searched for React libraries". If several keys are given, the first
-    one that the data contains is used.
+    "React libraries"}` is described as "searched for React libraries". If several keys are given,
+    the first key with a value in the data is used.
     """
     _meanings[type] = _Meaning(verb, keys)
 
@@ -77,13 +77,14 @@ for _type, _verb, *_keys in (
 ):
     register_type(_type, _verb, *_keys)
 _COMPOUND_TYPES = ("error", "search", "analysis", "comparison", "recommendation")
-"""Types that are also recognized inside a longer type, as `search` is in `search_results`."""
+"""Types that are also found inside a longer type, as `search` in `search_results`."""
 
 
 class _Finding(Struct, frozen=True):
-    """The description of one value of structured data, such as "searched for React libraries".
+    """The description of one value of structured data.
 
-    `name` is the object of the description, here "React libraries", or "" if there is none.
+    `text` is the description, such as "searched for React libraries". `name` is its object, such as
+    "React libraries", or "" if there is none.
     """
 
     text: str
@@ -93,10 +94,10 @@ class _Finding(Struct, frozen=True):
 
 
 class _Exchange(Struct):
-    """A user message (`request`) and the structured data that followed it.
+    """A user message, and the structured data that follows until the next user message.
 
-    `start` is the number of messages before the request. `request` is "" for data before the first
-    user message.
+    `request` is the text of the user message, or "" for data before the first user message. `start`
+    is the number of messages before the user message.
     """
 
     request: str
@@ -105,10 +106,10 @@ class _Exchange(Struct):
 
 
 def summarize(messages: Messages) -> ConversationSummary:
-    """Summarize a conversation: its last messages, its structured data, and one line of text.
+    """Summarize a conversation: its last messages, its structured data, and a text of one line.
 
-    The line describes requests and results, oldest first: "Previous: searched for React libraries,
-    analyzed Zustand".
+    The text describes requests and results, oldest first, as in "Previous: searched for React
+    libraries, analyzed Zustand".
     """
     data = [m.structured_data for m in messages if m.structured_data is not None]
     types = [type for value in data if (type := type_of(value))]
@@ -146,12 +147,13 @@ def _exchanges_newest_first(messages: Sequence[Message]) -> Iterator[_Exchange]:
 def _describe_exchange(exchange: _Exchange, messages: Sequence[Message]) -> list[str]:
     """Describe an exchange in phrases such as "searched for React libraries".
 
-    An exchange is a user request with the structured data that followed it. `messages` are all
-    messages of the conversation. The phrases describe the first of these that applies:
+    An exchange is a user request and the structured data that followed it. `messages` are all
+    messages of the conversation. The first of these rules that applies is used:
 
-    - the data, if some of it has a registered type and a named object
-    - the request, if its verb is known
-    - the data, with a quote of the request if no data has a name
+    - If some data has a registered type and a name, describe the data.
+    - If the verb of the request is known, describe the request.
+    - If some data has a name, or if the request says nothing, describe the data.
+    - Otherwise quote the request, and describe the data.
     """
     findings = [finding for value in exchange.data if (finding := _describe_data(value))]
     descriptions = [finding.text for finding in findings]
@@ -171,10 +173,9 @@ def _describe_exchange(exchange: _Exchange, messages: Sequence[Message]) -> list
 def _phrase_action(action: Action, names: list[str], earlier: Sequence[Message]) -> str:
     """Return an action as text: its verb and its object, such as "analyzed Zustand".
 
-    If the object is only a reference (such as "it" or "the second one"), a name is used instead.
-    This is the first of `names`, the names in the results of the action. If `names` is empty, it is
-    the name of the item in the `earlier` messages that the reference means. If no name is found,
-    the reference stays.
+    If the object is only a reference such as "it", a name replaces it: the first of `names`, which
+    occur in the results of the action. If `names` is empty, the reference is looked up in the
+    `earlier` messages. If no name is found, the reference stays.
     """
     name = action.object
     if _REFERENCE.fullmatch(name):
@@ -240,7 +241,7 @@ def _format_subject(value: Any) -> str:
 
 
 def _format_name(name: str, longest: int = _MAX_LENGTH) -> str:
-    """Return a name on one line, in quotes if it contains a comma or another separator."""
+    """Return a name on one line. A name that contains a comma or another separator is quoted."""
     line = _shorten(name, longest)
     return _quote(line) if _AMBIGUOUS.search(line) else line
 
@@ -251,6 +252,6 @@ def _quote(line: str) -> str:
 
 
 def _shorten(text: str, longest: int = _MAX_LENGTH) -> str:
-    """Return text on one line, at most `longest` characters, without unprintable characters."""
+    """Return text on one line, with at most `longest` characters and only printable characters."""
     line = " ".join(clean(text.lstrip()[: 10 * longest], lines=False).split())
     return line if len(line) <= longest else line[: longest - 1] + "…"

@@ -24,15 +24,18 @@ async def until_answered(
 ) -> T:
     """Call `attempt` until the server answers, and return the answer.
 
-    `attempt` gets the error of the previous attempt as its argument. The first attempt gets `lost`:
-    an error that happened before this call, or None.
+    After a time-out or one of the error types `passing`, `attempt` is called again. Any other error
+    is raised at once. One attempt may take at most half of `within` seconds, so that there is time
+    for a second attempt. If there is no answer within `within` seconds, the function raises the
+    error that `no_answer` returns.
 
-    After a time-out or one of the temporary errors `passing`, `attempt` is called again. Every
-    other error is raised at once. One attempt may take at most half of `within` seconds, so that
-    there is time for another attempt.
-
-    If there is no answer within `within` seconds, the error that `no_answer` returns is raised.
-    `no_answer` gets the last error that has a text.
+    Args:
+        attempt: Calls the server. Its argument is the error of the previous attempt, or `lost` for
+            the first attempt.
+        within: The time-out for all attempts, in seconds.
+        passing: The types of errors that may be temporary.
+        no_answer: Returns the error to raise. Its argument is the last error that has a text.
+        lost: An error that happened before this call, or None.
     """
     time = asyncio.get_running_loop().time
     deadline, pause, last_error = time() + within, _FIRST_PAUSE, lost
@@ -51,7 +54,7 @@ async def until_answered(
 
 
 def check_timeout(timeout: Any) -> float:
-    """Return `timeout` as a float. ValueError is raised if it is not a valid number of seconds.
+    """Return `timeout` as a float, or raise ValueError if it is not a valid number of seconds.
 
     Valid numbers are above 0 and below a million.
     """

@@ -1,4 +1,4 @@
-"""Checks of store URLs, and removal of passwords from messages about them.
+"""Checks of store URLs, and functions that remove passwords from messages.
 
 This module imports no store, so a command can check a URL quickly.
 """
@@ -16,17 +16,21 @@ _ENCODING_HINT = (
 
 
 def url_without_secrets(url: str) -> str:
-    """Return a URL for an error message: without user, password and the options after `?`."""
+    """Return a URL for an error message.
+
+    If the URL contains an `@`, the user, the password and the options after `?` are removed.
+    Otherwise the URL is returned unchanged.
+    """
     before, at, after = url.rpartition("@")
     address = after.partition("?")[0]
     return f"{before.partition(':')[0]}://…@{address}" if at else address
 
 
 def folder_of_url(path: str) -> str:
-    """Return the folder that the URL `file:PATH` names. `path` is the text after `file:`.
+    """Return the path of the folder that a `file:` URL names.
 
-    A path that starts with `///` is absolute, as in file URLs. ValueError is raised for a path that
-    starts with `//`, because such a URL names a host.
+    `path` is the text after `file:`. A path that starts with `///` is absolute, as in other file
+    URLs. A path that starts with exactly two slashes would name a host, so ValueError is raised.
     """
     if not path.startswith("//"):
         return os.path.expanduser(path)
@@ -42,7 +46,7 @@ def folder_of_url(path: str) -> str:
 def secrets_of(url: str) -> list[str]:
     """Return the passwords in a URL, longest first.
 
-    The list has each password as written in the URL, and with its `%` escapes decoded.
+    Each password is in the list as it is written in the URL, and with its `%` escapes decoded.
     """
     _, _, rest = url.partition("//")
     user, at, _ = rest.rpartition("@")
@@ -53,20 +57,17 @@ def secrets_of(url: str) -> list[str]:
 
 
 def scrubbed(text: str, secrets: list[str]) -> str:
-    """Return `text` with each of the `secrets` (passwords) replaced by `…`.
-
-    `text` is an error message of another program.
-    """
+    """Return a text in which each of the `secrets` (passwords) is replaced by `…`."""
     for secret in secrets:
         text = text.replace(secret, "…")
     return text
 
 
 def check_address(server: str, url: str) -> None:
-    """Raise ValueError if the host or port in a URL is invalid. The message has no password.
+    """Raise ValueError if the host or the port in a URL is invalid. The message shows no password.
 
-    The usual cause is a special character in a password that is not escaped. `server` is the name
-    of the server for the message, such as "Redis".
+    The usual cause is a special character in a password that is not escaped. `server` is the kind
+    of server for the message, such as "Redis".
     """
     scheme, _, rest = url.partition(":")
     if not rest.startswith("//"):
@@ -77,10 +78,10 @@ def check_address(server: str, url: str) -> None:
 
 
 def check_ports(server: str, hosts: list[str], beyond: str) -> None:
-    """Raise ValueError if one of `hosts`, such as "localhost:6379", is invalid.
+    """Raise ValueError if one of the `hosts`, such as "localhost:6379", is invalid.
 
-    `beyond` is the text after the hosts in the URL. An `@` in it means that a password contains a
-    character that is not escaped.
+    `beyond` is the text after the hosts in the URL. If it contains an `@`, a password contains a
+    character that is not escaped, and ValueError is also raised.
     """
     if "@" in beyond or not all(map(_HOST.fullmatch, hosts)):
         raise ValueError(f"not a URL of {server}: the port is not a number ({_ENCODING_HINT})")

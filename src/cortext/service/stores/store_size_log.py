@@ -15,11 +15,11 @@ from cortext.service.stores.delayed_task import Alarm
 log: logging.Logger = logging.getLogger("cortext.conversations")
 
 LARGE = 100_000_000
-"""The size of all conversations in bytes above which usage is logged as a warning."""
+"""The size of all conversations, in bytes, above which a warning is logged."""
 MEASURE_EVERY = 60.0
-"""Seconds between a change of the store and the next measurement of its size."""
+"""Seconds from a change of the store to the next measurement."""
 MEASURE_WITHIN = 1.0
-"""Maximum seconds for the first measurement, because a caller waits for it."""
+"""Seconds after which the first measurement is given up, because a caller waits for it."""
 
 
 class StoreUsage(Struct, frozen=True):
@@ -32,9 +32,9 @@ class StoreUsage(Struct, frozen=True):
 class UsageLog:
     """Logs the usage of a store each time the number of conversations changes.
 
-    For a store in memory, every log entry is a warning while the size is above 100 MB. For a store
-    on disk, there is a warning at 100 MB, and another each time the size has doubled, because such
-    a store is expected to grow.
+    For a store in memory, each message is a warning while the size is above 100 MB. A store on disk
+    is expected to grow, so there is one warning at 100 MB, and another each time the size has
+    doubled.
     """
 
     def __init__(self, medium: Literal["of memory", "on disk"]) -> None:
@@ -67,15 +67,15 @@ class UsageLog:
 
 
 class UsageMeter:
-    """Estimates the number and size of the conversations in a store on disk or on a server.
+    """Measures and logs the usage of a store on disk or on a server.
 
-    `measure` returns the number and the size. When the number changes for the first time, `measure`
-    is called, and the caller waits for it, at most one second. After later changes, `measure` is
-    called in the background, at most once a minute.
+    `measure` returns the number and the size of the conversations. Because `measure` is slow, it is
+    called only when the number changes for the first time, and later in the background, at most
+    once a minute. The first change waits for it, at most one second.
 
-    Between two measurements, the number follows the changes of this process, and the size is the
-    number times the mean size of a conversation. A change during a measurement may be counted twice
-    or not at all until the next measurement.
+    Between two measurements, the number follows the changes of this process, and the size is
+    estimated from the mean size of a conversation. A change during a measurement may be counted
+    twice or not at all until the next measurement.
     """
 
     def __init__(self, usage_log: UsageLog, measure: Callable[[], Awaitable[StoreUsage]]) -> None:
@@ -92,7 +92,7 @@ class UsageMeter:
         self._alarm = Alarm(self._measure_again)
 
     async def count_changed(self, by: int) -> None:
-        """Log the usage after `by` conversations were added. A negative `by` means removed."""
+        """Log the usage after `by` conversations were added. A negative `by` means removed ones."""
         if not await self._measure_if_first() and self._count is not None:
             self._count = max(self._count + by, 0)
         self._log_count()
@@ -104,7 +104,7 @@ class UsageMeter:
         self._log_count()
 
     def size_changed(self) -> None:
-        """Schedule a measurement of the store, because a conversation has grown."""
+        """Schedule a measurement, because a conversation has grown."""
         self._alarm.set(MEASURE_EVERY)
 
     def drop(self) -> None:
@@ -116,11 +116,10 @@ class UsageMeter:
         await self._alarm.aclose()
 
     async def _measure_if_first(self) -> bool:
-        """Make the first measurement of the store, or wait until the first measurement ends.
+        """Make the first measurement of the store, or wait for it if it is running.
 
-        Return False and do nothing if the first measurement ended before this call. Otherwise
-        return True. The measured number of conversations then includes the conversation that the
-        caller has just added or removed.
+        Return True if the measurement ended during this call. The measured number then includes the
+        change that the caller has just made. Return False if the first measurement ended earlier.
         """
         if self._is_measured:
             return False
@@ -156,9 +155,9 @@ class UsageMeter:
         self._mean_size = usage.size / usage.count if usage.count else 0.0
 
     def _log_failure(self, why: str) -> None:
-        """Log that a measurement failed: as a warning the first time, at level DEBUG later.
+        """Log that a measurement failed: the first time as a warning, later at level DEBUG.
 
-        No error is raised, because the change to the store itself has succeeded.
+        No error is raised, because the change of the store itself has succeeded.
         """
         level = logging.DEBUG if self._has_failed else logging.WARNING
         log.log(level, "the size of the conversations is unknown: %s", why)

@@ -1,4 +1,4 @@
-"""Functions that find the type of structured data and the name of one of its items.
+"""Functions that find the type of structured data, and the name of an item in it.
 
 Structured data is any JSON value that a program stores with a message, such as a list of search
 results. An item is one element of it, such as one search result.
@@ -12,15 +12,15 @@ _NAME_KEYS = ("name", "title", "subject", "query", "topic", "label", "id")
 
 
 def type_of(data: Any) -> str:
-    """Return the text under the key `type` in structured data, or "" if there is none."""
+    """Return the text under the key `type` of structured data, or "" if there is no such text."""
     value = cast("dict[str, Any]", data).get("type") if isinstance(data, dict) else None
     return value if isinstance(value, str) else ""
 
 
 def name_of(item: Any) -> str:
-    """Return the name of an item of structured data, or "" if it has no name.
+    """Return the name of an item, or "" if it has no name.
 
-    The name of a dict is its first text under `name`, `title` or a similar key. The name of a text
+    The name of a dict is the first text under `name`, `title` or a similar key. The name of a text
     is the text itself.
     """
     if isinstance(item, dict):

@@ -23,8 +23,10 @@ MOST = 10_000
 class StoreListRequest(NamedTuple):
     """A request for one page of the list of conversations in a store.
 
-    `owned` is the store, and `by` is the client that makes the request. `owner` limits the list to
-    the conversations of one owner; None means all owners that `by` may see. `page` counts from 1.
+    - `owned`: the store
+    - `by`: the client that makes the request
+    - `owner`: the owner of the conversations; None means all owners that `by` may see
+    - `page`: the number of the page, from 1
     """
 
     owned: OwnedStore
@@ -34,7 +36,7 @@ class StoreListRequest(NamedTuple):
 
     @property
     def is_all(self) -> bool:
-        """True if the client may see the conversations of all owners."""
+        """Whether the client may see the conversations of all owners."""
         return isinstance(self.owned, EveryOwner)
 
     def address(self, *, page: int = 1, owner: str | None = None) -> str:
@@ -45,8 +47,8 @@ class StoreListRequest(NamedTuple):
     async def entries(self) -> list[ConversationEntry]:
         """Return the conversations without their messages, the most recently active first.
 
-        Return at most `MOST` + 1 conversations. If the result has `MOST` + 1 conversations, the
-        caller knows that there are more than `MOST`.
+        At most `MOST` + 1 conversations are returned. So the caller can see whether there are more
+        than `MOST`.
         """
         if self.is_all:
             found = await self.owned.store.list(owner=self.owner, limit=MOST + 1)
@@ -55,10 +57,10 @@ class StoreListRequest(NamedTuple):
         return sorted(found, key=lambda each: (each.updated_at, each.id), reverse=True)
 
     async def read(self, entries: Sequence[ConversationEntry]) -> list[Conversation]:
-        """Read the conversations of these entries from the store, with their messages.
+        """Read conversations from the store, with their messages.
 
-        A conversation that no longer exists is left out. A damaged conversation is logged and left
-        out.
+        `entries` are the list entries of the conversations. A conversation that no longer exists is
+        left out. A damaged conversation is logged and left out.
         """
         found = await asyncio.gather(*(self._read(each.id) for each in entries))
         return [each for each in found if each is not None]
@@ -77,8 +79,8 @@ class StoreListPage(NamedTuple):
     """The content of one page of the list of conversations in a store.
 
     `total` is the number of conversations, or `MOST` + 1 if there are more than `MOST`. `version`
-    is a text that changes when a conversation on the page changes. `newer` and `older` are the
-    numbers of the previous and the next page; 0 means that there is no such page.
+    is a text that changes when the content of the page changes. `newer` and `older` are the numbers
+    of the previous and the next page; 0 means that there is no such page.
     """
 
     rows: Sequence[StoreRow] = ()
@@ -93,9 +95,9 @@ class StoreListPage(NamedTuple):
 
 
 async def see(kept: StoreListRequest, *, titles: bool = True) -> StoreListPage:
-    """Return the page of the list of conversations that `kept` requests.
+    """Return the page of the list that `kept` requests.
 
-    With `titles=False`, no conversation is read, and the page has a version but no rows.
+    With `titles=False`, the page has a version but no rows, and no conversation is read.
     """
     entries = await kept.entries()
     shown = entries[:MOST]

@@ -54,7 +54,7 @@ async def kept(request: Ask) -> Response[Any]:
 
 @get("/kept/{id:str}")
 async def kept_one(request: Ask, id: FromPath[str]) -> Response[Any]:
-    """Show one conversation. If the store dropped old messages, show the messages that remain."""
+    """Show one conversation, with the messages that the store returns."""
     owned: OwnedStore = request.app.state.owned
     found = await owned.get(_owner(request), id)
     session = _session_of(found)
@@ -85,7 +85,7 @@ async def store_export(request: Ask, id: FromPath[str], format: FromPath[str]) -
 
 @get("/kept-list/events")
 async def store_list_events(request: Ask, ending: EndingHere) -> ServerSentEvent:
-    """Send a server-sent event whenever the list of conversations changes.
+    """Send a server-sent event each time the list of conversations changes.
 
     The query parameter `seen` is the version of the list that the page shows.
     """
@@ -101,7 +101,7 @@ async def store_list_events(request: Ask, ending: EndingHere) -> ServerSentEvent
 async def store_conversation_events(
     request: Ask, id: FromPath[str], ending: EndingHere
 ) -> ServerSentEvent:
-    """Send a server-sent event whenever a conversation changes, and when it is deleted or expires.
+    """Send a server-sent event each time a conversation changes, and when it is deleted or expires.
 
     The query parameter `seen` is the version of the conversation that the page shows.
     """
@@ -119,10 +119,10 @@ async def store_conversation_events(
 
 
 async def search_store(request: Ask, q: str) -> StoreSearchResult:
-    """Search the conversations in the store that the caller may see.
+    """Search the conversations in the store that the client may see.
 
-    `q` is the query. If the store fails, return a result with the reason in `wrong`, so that the
-    page can still show its other results.
+    `q` is the query. If the store fails, the result has the reason in `wrong`, and no error is
+    raised. So the page can still show its other results.
     """
     try:
         return await find(_list_request(request)._replace(owner=None), q)
@@ -132,7 +132,7 @@ async def search_store(request: Ask, q: str) -> StoreSearchResult:
 
 
 def version_of(found: Conversation) -> str:
-    """Return a short text that changes whenever a conversation or its metadata changes."""
+    """Return a short text that changes when a conversation or its metadata changes."""
     last = found.messages[-1].id if found.messages else ""
     data = json_codec.encode(
         [found.updated_at.isoformat(), len(found.messages), last, found.metadata]
@@ -184,7 +184,7 @@ def _owner(request: Ask) -> str:
 def _roles(request: Ask) -> dict[str, str]:
     """Return the names that the pages show for the roles of messages.
 
-    Messages of the role "user" are labelled "You" if the application knows its users, otherwise
+    The role "user" is shown as "You" if the application has an `owner_of` function, otherwise as
     "User".
     """
     return ROLES if _has_users(request) else {**ROLES, "user": "User"}

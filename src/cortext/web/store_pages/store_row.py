@@ -1,4 +1,4 @@
-"""The rows in the list of conversations in a store, and the choice of their titles."""
+"""A row in the list of conversations in a store, and the choice of its title."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def row_of(found: Conversation) -> StoreRow:
 def _titles(found: Conversation) -> Iterator[str]:
     """Yield possible titles of a conversation, the best first.
 
-    These are the title in the metadata, then the user's messages, then all messages.
+    The best title is the title in the metadata, then the user's messages, then all messages.
     """
     given = found.metadata.get("title")
     yield given if isinstance(given, str) else ""

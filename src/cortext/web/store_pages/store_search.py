@@ -1,7 +1,7 @@
 """Search in the conversations of a store, for the web pages.
 
-A store has no search index. For this reason the search reads the most recently active
-conversations, as many as possible within a few seconds.
+A store has no search index. So the search reads the most recently active conversations, as many as
+possible within a few seconds.
 """
 
 from __future__ import annotations
@@ -43,8 +43,10 @@ class Match(NamedTuple):
 class StoreSearchResult(NamedTuple):
     """The result of a search in a store.
 
-    The search read `looked` of the `total` conversations in the store. `more` is True if there may
-    be more matches. `wrong` is the reason why the search failed; "" means that it did not fail.
+    - `looked`: the number of conversations that were read; if `more` is True, it equals `total`
+    - `total`: the number of conversations in the list of the store, at most `MOST`
+    - `more`: whether there are more matches
+    - `wrong`: the reason why the search failed; "" if it did not fail
     """
 
     matches: Sequence[Match] = ()
@@ -55,7 +57,7 @@ class StoreSearchResult(NamedTuple):
 
     @property
     def left(self) -> bool:
-        """True if the search did not read all conversations in the store."""
+        """Whether the search ran out of time before it had read all conversations."""
         return self.looked < self.total or self.total > MOST
 
 
@@ -99,10 +101,10 @@ def _matches(conversations: Sequence[Conversation], asked: search_query.Query) -
 
 
 def _is_match(text: str, part: search_query.Term | search_query.Clause) -> bool:
-    """Return whether a text matches `part`, which is a term or a clause of a query.
+    """Return whether a text matches a part of a query: a term or a clause.
 
     A text matches a term if it contains the term. It matches a clause if it matches the wanted
-    parts of the clause, and none of the unwanted parts.
+    parts of the clause (any or all of them), and none of the unwanted parts.
     """
     if isinstance(part, search_query.Term):
         return bool(search_query.find(text, (part,)))

@@ -1,7 +1,8 @@
 """Server-sent events that tell an open web page when a store changes.
 
-The stream of a page checks the store regularly, and at once when the store reports an event. Events
-alone are not enough: some stores report only changes by this process, and events can be lost.
+The stream of a page checks the store at regular intervals, and also when the store reports an
+event. Events alone are not enough: some stores report only the changes of this process, and events
+can be lost.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from cortext.web.live_updates import ALIVE_INTERVAL, ShutdownFlag
 LOOK = 1.0
 """Seconds between two checks of the store while it sends no event."""
 _PAUSE_FACTOR = 10
-"""The pause after a check of the store, as a multiple of the duration of the check.
+"""The pause after a check, as a multiple of the duration of the check.
 
 Without this pause, a store with a long list would be read all the time.
 """
@@ -35,10 +36,11 @@ async def tell(
     ending: ShutdownFlag,
     stays: Callable[[], bool],
 ) -> AsyncGenerator[dict[str, Any]]:
-    """Yield the event `grown` whenever the list or the conversation on a page has changed.
+    """Yield the event `grown` each time the list or the conversation on a page changes.
 
-    When a conversation no longer exists, yield `deleted` or `expired` and stop. Yield `gone`
-    instead if the store does not report the reason. Also stop when the server stops.
+    If the conversation no longer exists, yield `deleted` or `expired` and stop. If the reason is
+    unknown, yield `gone` instead. Also stop when the server stops. If nothing changes for a while,
+    yield `alive`.
 
     Args:
         look: Returns the current version; "" if the conversation no longer exists.
@@ -81,8 +83,8 @@ async def _current_version(look: Callable[[], Awaitable[str]], seen: str) -> str
 class _UpdateWaker:
     """A task that listens to the store, and wakes an event stream when the store changes.
 
-    The stream cannot listen itself: it is cancelled when its browser disconnects, and could not
-    unsubscribe cleanly from the store then.
+    The stream itself cannot listen to the store. It is cancelled when its browser disconnects, and
+    could then not unsubscribe from the store.
     """
 
     def __init__(self, events: Subscription) -> None:
@@ -91,7 +93,7 @@ class _UpdateWaker:
         self._task = asyncio.ensure_future(self._listen(events))
 
     async def rest(self, least: float, most: float, ending: ShutdownFlag) -> None:
-        """Wait at least `least` seconds, then until an event comes, but at most `most` seconds.
+        """Wait for an event of the store, at least `least` and at most `most` seconds.
 
         Return early if the server stops.
         """
@@ -105,7 +107,7 @@ class _UpdateWaker:
     async def end_kind(self) -> str:
         """Return why the conversation no longer exists: "deleted", "expired" or "gone".
 
-        Wait a moment for the store to report the reason. "gone" means that the reason is unknown.
+        The store gets a moment to report the reason. "gone" means that it did not report a reason.
         """
         end = time.monotonic() + _SHORT_WAIT
         while not self._ended and time.monotonic() < end:

@@ -32,7 +32,10 @@ Measure = Callable[[UsageTotals], float]
 
 
 class Segment(NamedTuple):
-    """The part of a column that belongs to one model. `series` is the number of the model."""
+    """The part of a column that belongs to one model.
+
+    `series` is the number of the model in `UsageCharts.names`.
+    """
 
     series: int
     y: float
@@ -53,10 +56,11 @@ class AxisLabel(NamedTuple):
 
 
 class StackedChart(NamedTuple):
-    """Columns that are stacked by model. `top` is the value at the top of the drawing.
+    """A chart in which each column is stacked from one segment for each model.
 
-    `width` is the width of each column. `series` are the numbers of the models that occur in the
-    chart.
+    - `width`: the width of each column
+    - `top`: the value at the top of the drawing
+    - `series`: the numbers of the models in the chart, as in `UsageCharts.names`
     """
 
     columns: list[StackedColumn]
@@ -67,9 +71,10 @@ class StackedChart(NamedTuple):
 
 
 class PeriodRow(NamedTuple):
-    """The usage of one day, week or month. `when` is the period in a URL of the page.
+    """A row of the table: the usage in one day, week or month.
 
-    `models` has the usage of each model, by the number of the model.
+    `when` is the period as a query parameter of the page. `models` has the usage of each model, by
+    the number of the model in `UsageCharts.names`.
     """
 
     name: str
@@ -79,7 +84,7 @@ class PeriodRow(NamedTuple):
 
 
 class ProjectBar(NamedTuple):
-    """The bar of a project. `folder` is "" if the bar stands for no single project."""
+    """The bar of one project, or of all other projects together. `folder` is then ""."""
 
     name: str
     folder: str
@@ -88,7 +93,7 @@ class ProjectBar(NamedTuple):
 
 
 class ConversationCost(NamedTuple):
-    """A conversation in the list of the most expensive ones. `key` is "" if it has no page."""
+    """One of the most expensive conversations. `key` is "" if the conversation has no web page."""
 
     key: str
     title: str
@@ -97,9 +102,10 @@ class ConversationCost(NamedTuple):
 
 
 class UsageCharts(NamedTuple):
-    """The charts of cost and of tokens, and their table.
+    """The chart of costs, the chart of tokens, and the rows of the table below them.
 
-    `names` are the names of the models; the last name may stand for several models.
+    `names` are the names of the models. The last name may stand for several models, as in "3
+    others".
     """
 
     step: Step
@@ -110,7 +116,10 @@ class UsageCharts(NamedTuple):
 
 
 def draw_usage(overview: UsageOverview, span: Span) -> UsageCharts:
-    """Return the charts of an overview that is not empty. `span` is the time that it covers."""
+    """Return the charts and the table of a usage overview, which must not be empty.
+
+    `span` is the time span that the charts show.
+    """
     days = [day for day, _ in overview.days]
     today = clock.now().astimezone().date()
     first = min(days) if span.since is None else local_day(span.since)
@@ -152,7 +161,7 @@ def project_bars(projects: Mapping[str, UsageTotals]) -> list[ProjectBar]:
 
 
 def expensive_conversations(overview: UsageOverview) -> list[ConversationCost]:
-    """Return the most expensive conversations."""
+    """Return the most expensive conversations, with the cost and the tokens of each."""
     names = project_names(overview.projects)
     return [
         ConversationCost(
@@ -168,10 +177,11 @@ def expensive_conversations(overview: UsageOverview) -> list[ConversationCost]:
 def _rank_models(
     days: Mapping[tuple[date, str], UsageTotals],
 ) -> tuple[list[str], dict[str, int]]:
-    """Return the names of the largest models, and the number of each model.
+    """Return the names of the largest models, and a dict with the number of each model.
 
-    A model is large if its part of the cost or of the tokens is large: a model without a price can
-    have most of the tokens. All other models have the same number.
+    The number of a model is the index of its name. All smaller models share the last name, such as
+    "3 others". The size of a model is its part of all costs or of all tokens, whichever is larger,
+    because a model without a known price has no cost.
     """
     models: defaultdict[str, UsageTotals] = defaultdict(UsageTotals)
     for (_, model), totals in days.items():
@@ -197,26 +207,29 @@ def _choose_step(first: date, last: date) -> Step:
 
 
 def _start(day: date, step: Step) -> date:
-    """Return the first day of the week or month of a day; the day itself if `step` is "day"."""
+    """Return the first day of the period that contains `day`. A period is a day, week or month."""
     if step == "week":
         return day - timedelta(days=day.weekday())
     return day.replace(day=1) if step == "month" else day
 
 
 def _end(start: date, step: Step) -> date:
-    """Return the day after the last day of a period."""
+    """Return the first day after a period. `start` is the first day of the period."""
     if step == "month":
         return _add_days(start, 31).replace(day=1)
     return _add_days(start, 7 if step == "week" else 1)
 
 
 def _add_days(day: date, number: int) -> date:
-    """Return a later day. A transcript can have the last day of the calendar."""
+    """Return the day that is `number` days later, but at most the last possible date."""
     return date.fromordinal(min(day.toordinal() + number, date.max.toordinal()))
 
 
 def _list_starts(first: date, last: date, step: Step) -> list[date]:
-    """Return the first days of all periods; an empty list if there are too many periods."""
+    """Return the first day of each period from `first` to `last`.
+
+    Return an empty list if there are too many periods.
+    """
     if (last - first).days > 30 * MAX_COLUMNS:
         return []
     starts = [_start(first, step)]
@@ -232,7 +245,10 @@ def _name(start: date, step: Step) -> str:
 
 
 def _period(start: date, step: Step) -> str:
-    """Return a period as the URL of the page has it."""
+    """Return a period as a query parameter of the page.
+
+    An example is "2026-05-04..2026-05-10" for a week.
+    """
     if step == "week":
         return f"{start}..{_add_days(start, 6)}"
     return _name(start, step)
@@ -263,7 +279,7 @@ def _stack(
 
 
 def _label(starts: Sequence[date], step: Step) -> list[AxisLabel]:
-    """Return about five labels below the columns. The first and the last column have a label."""
+    """Return at most five labels below the columns. The first and the last column have a label."""
     last = len(starts) - 1
     count = min(_LABELS, len(starts))
     numbers = sorted({round(n * last / max(count - 1, 1)) for n in range(count)})
@@ -280,7 +296,7 @@ def _label(starts: Sequence[date], step: Step) -> list[AxisLabel]:
 
 
 def _round_up(value: float) -> float:
-    """Return the next larger number that is 1, 2 or 5 times a power of ten; 1 for 0."""
+    """Round a value up to 1, 2 or 5 times a power of ten. Return 1 for 0."""
     if value <= 0:
         return 1
     power = 10 ** math.floor(math.log10(value))

@@ -1,4 +1,4 @@
-"""Reading the usage of all tools for the web page. The first time, reading takes some seconds."""
+"""Read the usage of all tools for the web page, in a thread, because it may take some seconds."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from cortext import paths
 from cortext.features.usage.usage_overview import UsageSnapshot, take_snapshot
 
 FRESH = 20.0
-"""Seconds for which the usage that was read is reused."""
+"""Seconds for which the usage that was read is used again."""
 WAIT = 3.0
-"""Seconds that a request waits for the usage. Reading continues in a thread."""
+"""Seconds that a request waits for the usage. The thread continues after that."""
 
 
 class UsageReading:
-    """The usage of all tools. A thread reads it, once for all viewers of the page.
+    """The usage of all tools. A thread reads it once for all viewers of the page.
 
     Several threads may use one object.
     """
@@ -29,9 +29,9 @@ class UsageReading:
         """The number of sessions that are still to be read; 0 if it is not known yet."""
 
     def snapshot(self) -> UsageSnapshot | None:
-        """Return the usage, or None if it is not complete yet.
+        """Return the usage. If it is not complete after `WAIT` seconds, return None.
 
-        Raise the error that ended the reading, if there is one. The next call then reads again.
+        If the thread failed with an error, raise the error. The next call then starts a new thread.
         """
         reading = self._current()
         wait([reading], WAIT)
@@ -44,7 +44,11 @@ class UsageReading:
         return reading.result()
 
     def _current(self) -> Future[UsageSnapshot]:
-        """Return the reading that goes on or has just ended. If there is none, start one."""
+        """Return the future of the thread that reads the usage. Start a new thread if necessary.
+
+        A new thread is necessary if there was none yet, or if the last result is older than `FRESH`
+        seconds.
+        """
         with self._lock:
             reading = self._reading
             is_old = time.monotonic() > self._finished_at + FRESH

@@ -1,4 +1,4 @@
-"""The request for the web page of usage: a period and a project."""
+"""The request for the web page of usage: a time span and a project."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ PERIODS = {
 class UsageRequest(NamedTuple):
     """The query parameters of the page of usage.
 
-    `when` is a period; "" means `DEFAULT`. `project` is the path of a folder; "" means any project.
+    `when` is a time span; "" means `DEFAULT`. `project` is the path of a folder; "" means any
+    project.
     """
 
     when: str = ""
@@ -38,20 +39,24 @@ class UsageRequest(NamedTuple):
 
     @property
     def span(self) -> Span:
-        """The time span that `when` describes. Raises CortextError if `when` is not valid."""
+        """The time span that `when` describes. Raises CortextError if `when` is invalid."""
         return Span() if self.when == ALL else date_range(self.when or DEFAULT)
 
     def address(self, **changes: str) -> str:
-        """Return the URL of the page for this request with the parameters in `changes`."""
+        """Return the URL of the page for this request, with some parameters changed.
+
+        `changes` has the new values of these parameters.
+        """
         asked = self._replace(**changes)
         given = {name: value for name, value in asked._asdict().items() if value}
         return f"/usage?{urlencode(given)}" if given else "/usage"
 
 
 def usage_choices(asked: UsageRequest, folders: Iterable[str]) -> dict[str, list[FilterOption]]:
-    """Return the options of each filter, by its name. `folders` are the folders of all projects.
+    """Return the options of each filter on the page, by the name of the filter.
 
-    The value that the user has chosen is always an option.
+    `folders` are the folders of all projects. The value that the user has chosen is always an
+    option.
     """
     periods = PERIODS if asked.when in PERIODS else {**PERIODS, asked.when: asked.when}
     names = project_names({*folders, asked.project} - {""})

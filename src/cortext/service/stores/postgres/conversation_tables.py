@@ -1,6 +1,6 @@
 """The PostgreSQL tables of the conversation store, and the SQL statements that use them.
 
-Each statement takes one round trip and takes effect completely or not at all. Times come from the
+Each statement takes one round trip, and takes effect completely or not at all. Times come from the
 clock of the server.
 """
 
@@ -63,9 +63,9 @@ _PLACEHOLDERS = {
 
 
 class Statements:
-    """The SQL statements of the conversation store, for the tables of one schema.
+    """The SQL statements of the conversation store, for the tables in one schema.
 
-    Each attribute is one statement. ValueError is raised for an invalid name of a schema.
+    Each attribute is one statement. ValueError is raised if the name of the schema is invalid.
     """
 
     def __init__(self, schema: str) -> None:

@@ -1,7 +1,8 @@
-"""The conversation store in PostgreSQL: durable, and shared by any number of processes.
+"""The conversation store in PostgreSQL. Any number of processes may use the same store.
 
-The table has every message: the window limits only the messages that are returned. By default
-nothing expires and there is no limit. `conversation_tables.py` defines the tables.
+When `add_message` returns, the message is durable. The table contains every message. The window
+limits only the messages that are returned. By default, conversations do not expire and their number
+is not limited.
 """
 
 from __future__ import annotations
@@ -49,9 +50,11 @@ _MAX_ID_LENGTH = 200
 class PostgresConversationStore(Conversations):
     """A conversation store in a PostgreSQL database.
 
-    The tables are in `schema`; the first call creates them. Every call takes one round trip;
-    `create` with a limit and `set_metadata` take two. The first call that changes the number of
-    conversations takes one more, to count them for the log.
+    The tables are in `schema`. The first call creates them.
+
+    A call takes one round trip to the server. `create` with a limit takes two, and so does
+    `set_metadata`. The first call that adds or removes a conversation takes one more, to count the
+    conversations for the log.
     """
 
     def __init__(
@@ -85,7 +88,10 @@ class PostgresConversationStore(Conversations):
         return id
 
     async def _evict(self) -> int:
-        """Remove the oldest conversations above the limit, and return how many were removed."""
+        """Remove the oldest conversations if there are more than the limit.
+
+        Return how many conversations were removed.
+        """
         if self._limit is None:
             return 0
         removed = await self._pool.rows(self._sql.evict, limit=self._limit)
@@ -145,8 +151,8 @@ class PostgresConversationStore(Conversations):
     def events(self, id: str | None = None) -> PostgresFollowing:
         """Return a subscription to the events that any process causes in this store.
 
-        All subscriptions share one connection. Events that occur while the connection is lost are
-        missed, and a warning is logged.
+        All subscriptions share one connection. If the connection is lost, the events until the next
+        connection are missed, and a warning is logged.
         """
         return PostgresFollowing(self._listener, None if id is None else check_id(id))
 
@@ -188,9 +194,9 @@ class PostgresConversationStore(Conversations):
             ) from None
 
     async def _sweep(self) -> None:
-        """Remove conversations whose TTL has passed, and log each of them.
+        """Remove and log the conversations whose TTL has passed, and set the timer again.
 
-        Then set the timer to the next deadline.
+        The timer then calls this method at the next deadline.
         """
         delay = LONGEST_SLEEP
         try:
@@ -230,10 +236,10 @@ def _check_storable_owner(owner: str) -> None:
 
 
 def _message_key(id: str) -> str:
-    """Return the key of a message in the table: its id, or a hash of the id.
+    """Return the key of a message in the table: its id, or a hash of its id.
 
-    The hash is used if the id is long or has characters that PostgreSQL cannot store. The stored
-    JSON of the message contains the id itself in both cases.
+    The hash is used if the id is too long or has characters that PostgreSQL cannot store. The JSON
+    of the message always contains the id itself.
     """
     if len(id) <= _MAX_ID_LENGTH and _is_storable(id):
         return id
@@ -241,5 +247,5 @@ def _message_key(id: str) -> str:
 
 
 def _is_storable(text: str) -> bool:
-    """Return False if text has lone surrogates or NULs, which PostgreSQL cannot store."""
+    """Return whether PostgreSQL can store a text, which means no lone surrogates and no NULs."""
     return "\0" not in text and text.encode("utf-8", "replace").decode() == text

@@ -1,4 +1,4 @@
-"""Error messages for errors of PostgreSQL, each with a hint that says what to do."""
+"""Error messages for errors of PostgreSQL. A hint in the message says what to do."""
 
 from __future__ import annotations
 
@@ -11,10 +11,13 @@ from cortext.service.stores.server_urls import scrubbed
 
 
 class _PostgresErrorRule(NamedTuple):
-    """The hint for errors of PostgreSQL with this `code`, or whose text matches `pattern`.
+    """The hint for one kind of error of PostgreSQL.
 
-    An error while connecting has no code, only a text. `passing` means that the cause may end soon,
-    so the call is repeated, and the error is reported only after the time-out.
+    The rule is for errors with this `code`, and for errors whose text matches `pattern`. An error
+    while connecting has no code.
+
+    If `passing` is True, the problem may end soon. The call is then repeated, and the error is
+    reported only after the time-out.
     """
 
     code: str
@@ -83,15 +86,16 @@ _RULES = (
 
 
 def is_permanent(error: Exception) -> bool:
-    """Return whether an error of PostgreSQL is known to be permanent, so a retry cannot help."""
+    """Return True if an error of PostgreSQL is known to be permanent. A retry cannot help then."""
     rule = _find_rule(error)
     return rule is not None and not rule.passing
 
 
 def refused(error: Exception, where: str, secrets: list[str]) -> SessionStorageError:
-    """Return the error to raise if the server at `where` answered a call with `error`.
+    """Return the exception for a call that the server answered with an error.
 
-    `secrets` are the passwords to remove from the message.
+    `error` is the error, and `where` is the address of the server. `secrets` are the passwords to
+    remove from the message.
     """
     rule = _find_rule(error)
     sentence = f"PostgreSQL at {where} refused: {scrubbed(_server_message(error), secrets)}"
@@ -101,10 +105,10 @@ def refused(error: Exception, where: str, secrets: list[str]) -> SessionStorageE
 def no_answer(
     error: Exception, where: str, timeout: float, secrets: list[str]
 ) -> SessionStorageError:
-    """Return the error to raise if the server at `where` did not answer within `timeout` seconds.
+    """Return the exception for a call that the server did not answer within `timeout` seconds.
 
-    `error` is the error of the last attempt. `secrets` are the passwords to remove from the
-    message.
+    `error` is the error of the last attempt, and `where` is the address of the server. `secrets`
+    are the passwords to remove from the message.
     """
     rule, message = _find_rule(error), scrubbed(_server_message(error), secrets)
     if rule is not None:
@@ -123,9 +127,6 @@ def _find_rule(error: Exception) -> _PostgresErrorRule | None:
 
 
 def _server_message(error: Exception) -> str:
-    """Return the server's own message in an error.
-
-    The text that libpq, the client library of PostgreSQL, adds around the message is left out.
-    """
+    """Return the server's message in an error, without the text that the client library adds."""
     message = str(error).strip().rpartition("FATAL: ")[2].partition("\n")[0].strip()
     return message.removeprefix("connection failed: ").rstrip(".")

@@ -1,4 +1,4 @@
-"""The connections of the conversation store to PostgreSQL: every call ends within its time-out."""
+"""The connections of the conversation store to PostgreSQL. Every call ends within its time-out."""
 
 from __future__ import annotations
 
@@ -23,13 +23,15 @@ MOST_CONNECTIONS = 16
 
 
 class PostgresPool:
-    """A pool of connections to a database, with a time-out in seconds for each call.
+    """A pool of connections to a PostgreSQL database.
 
-    A call that loses its connection is repeated until the time-out. So a statement may reach the
-    server twice and must be safe to repeat.
+    `timeout` is the time-out of each call, in seconds.
 
-    The tables in `schema` are created before the first call. If `with_ttl` is True, conversations
-    expire, and an index for the expiry is created as well.
+    If a call loses its connection, it is repeated until the time-out. A statement may then be
+    executed twice, so repeating a statement must do no harm.
+
+    Before the first call, the tables in `schema` are created. If `with_ttl` is True, conversations
+    expire, and an index for their expiry is created as well.
     """
 
     def __init__(self, url: str, *, timeout: float, schema: str, with_ttl: bool) -> None:
@@ -41,7 +43,7 @@ class PostgresPool:
             raise ValueError(f"not a URL of PostgreSQL: {message}") from None
         self._server = _describe_server(parameters)
         self._secrets = secrets_of(url)
-        # A server that has become read-only is no longer the primary.
+        # A read-only server is no longer the primary. A retry may reach the new primary.
         self._temporary_errors = (
             self._psycopg.OperationalError,
             self._psycopg.errors.ReadOnlySqlTransaction,
@@ -57,9 +59,9 @@ class PostgresPool:
         self._cancelled_tasks: set[asyncio.Task[Any]] = set()
 
     def connect(self) -> None:
-        """Prepare the pool for the running event loop. Nothing is sent yet.
+        """Prepare the pool for the running event loop, without a call to the server.
 
-        Connections of an earlier event loop are closed.
+        The connections of an earlier event loop are closed.
         """
         for connection in self._idle:
             connection.pgconn.finish()
@@ -76,7 +78,10 @@ class PostgresPool:
             await asyncio.wait(self._cancelled_tasks)
 
     async def rows(self, statement: str, **values: Any) -> list[tuple[Any, ...]]:
-        """Execute an SQL statement with named `values` and return the rows of its result."""
+        """Execute an SQL statement, and return the rows of the result.
+
+        `values` are the values of the named parameters in the statement.
+        """
 
         async def ask(connection: Any) -> list[tuple[Any, ...]]:
             return await (await connection.execute(statement, values, prepare=True)).fetchall()
@@ -84,9 +89,9 @@ class PostgresPool:
         return await self._until_answered(lambda: self._with_connection(ask))
 
     async def listener(self, statement: str) -> Any:
-        """Open a separate connection for notifications. The caller closes it.
+        """Open a separate connection for notifications, and return it. The caller must close it.
 
-        `statement` is the LISTEN statement that is executed on the connection.
+        `statement` is the LISTEN statement to execute on the connection.
         """
 
         async def begin() -> Any:
@@ -110,7 +115,7 @@ class PostgresPool:
         return True
 
     def no_answer(self, error: Exception) -> SessionStorageError:
-        """Return the error to raise if the server did not answer in time.
+        """Return the exception for a call that the server did not answer in time.
 
         `error` is the error of the last attempt.
         """
@@ -153,7 +158,8 @@ class PostgresPool:
     async def _run_cancellable(self, connection: Any, work: Awaitable[T]) -> T:
         """Await `work`, which uses `connection`. If the caller is cancelled, cut the connection.
 
-        Without this, psycopg would wait for the server to cancel the statement.
+        If the connection were not cut, psycopg would wait until the server has cancelled the
+        statement.
         """
         task = asyncio.ensure_future(work)
         try:
@@ -176,7 +182,7 @@ class PostgresPool:
         )
 
     async def _ensure_tables(self) -> None:
-        """Create the tables, or upgrade them to this version of cortext, before the first call."""
+        """Create the tables before the first call, or upgrade them to this version of cortext."""
         if self._ready:
             return
         async with self._migration_lock:
@@ -213,9 +219,9 @@ class PostgresPool:
 
 
 def _describe_server(parameters: dict[str, Any]) -> str:
-    """Return `HOST:PORT/DATABASE` for messages. ValueError is raised if the address is invalid.
+    """Return `HOST:PORT/DATABASE` for messages. ValueError is raised if a port is invalid.
 
-    `parameters` are the connection parameters of libpq.
+    `parameters` are the connection parameters of libpq, the client library of PostgreSQL.
     """
     host, port = parameters.get("host") or "its socket", parameters.get("port") or 5432
     database = parameters.get("dbname") or ""
@@ -224,7 +230,7 @@ def _describe_server(parameters: dict[str, Any]) -> str:
 
 
 def _shut_down_socket(connection: Any) -> None:
-    """Shut down the socket of a connection, so that a task that waits for data gets an error."""
+    """Shut down the socket of a connection. A task that waits for data then gets an error."""
     try:
         with socket.socket(fileno=os.dup(connection.pgconn.socket)) as connection_socket:
             connection_socket.shutdown(socket.SHUT_RDWR)

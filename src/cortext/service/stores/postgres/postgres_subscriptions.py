@@ -24,14 +24,15 @@ from cortext.service.stores.postgres.postgres_pool import PostgresPool
 log: logging.Logger = logging.getLogger("cortext.conversations")
 
 _READ_TIMEOUT = 3.0
-"""Seconds without a notification after which the server is checked."""
+"""Seconds without a notification after which the listener checks whether the server answers."""
 _RETRY_PAUSE = 0.2
 
 
 class _Notice(msgspec.Struct, rename="camel"):
-    """The decoded payload of a PostgreSQL notification about one change of a conversation.
+    """The content of a PostgreSQL notification, which reports one change of a conversation.
 
-    If a message is too long for a notification, `number` is its number in the table of messages.
+    If the message is too long for a notification, `message` is None, and `number` is the number of
+    the message in the table of messages.
     """
 
     kind: Kind
@@ -44,14 +45,15 @@ _notice_decoder = msgspec.json.Decoder(_Notice)
 
 
 class PostgresListener:
-    """The connection that receives a store's events for all followers in this process.
+    """The connection on which a store receives events for all followers in this process.
 
     A follower is a subscription. The connection is open while there are followers. If it is lost, a
-    warning says that events were lost, and a new connection is opened soon.
+    warning is logged because events may be missed, and a new connection is opened soon.
 
-    A follower receives no events from before it joined. When a follower joins, the listener sends
-    itself a notification with a new id, called the mark. Notifications arrive in the order of their
-    commits. So when the mark arrives, no earlier event can arrive, and the follower is added.
+    A follower must not receive events from before it joined. So when a follower joins, the listener
+    sends itself a notification with a new id, the mark. Notifications arrive in the order of their
+    commits. When the mark has arrived, all earlier events have arrived too, and the follower is
+    added.
 
     `pool_for_loop` returns the pool for the running event loop.
     """
@@ -67,7 +69,7 @@ class PostgresListener:
         self._task: asyncio.Task[None] | None = None
 
     async def join(self, follower: PostgresFollowing) -> None:
-        """Add a follower (a subscription). It receives every event that occurs after this call.
+        """Add a follower (a subscription). It receives every event after this call.
 
         SessionStorageError is raised if the server does not answer in time.
         """
@@ -96,17 +98,17 @@ class PostgresListener:
             await asyncio.wait([task])
 
     def drop(self) -> None:
-        """Forget the connection and all followers, because the store has a new event loop."""
+        """Forget the connection and all followers, because there is a new event loop."""
         self._connection = self._task = None
         self._connecting = asyncio.Lock()
         self._pending.clear()
         self.hub.followers.clear()
 
     async def _connect(self) -> bool:
-        """Open the connection if it is not open. Return whether it was opened.
+        """Open the connection if it is not open, and return whether it was opened.
 
-        All followers that wait to join are added at once, because a new connection receives no
-        earlier events.
+        A new connection receives no earlier events. So all followers that wait to join are added at
+        once.
         """
         async with self._connecting:
             if self._connection is not None:
@@ -120,7 +122,7 @@ class PostgresListener:
         return True
 
     def _close_if_unused(self) -> None:
-        """Close the connection if the store has no followers."""
+        """Close the connection if there are no followers."""
         if not self.hub.followers and not self._pending:
             self._stop()
 
@@ -154,8 +156,8 @@ class PostgresListener:
     async def _read_notice(self, connection: Any) -> str:
         """Wait for a notification, and pass it to the followers of its conversation.
 
-        If no notification arrives for a while, check that the server still answers. Return "" if
-        the connection works, otherwise the reason why it is lost.
+        If no notification arrives for a while, check whether the server still answers. Return "" if
+        the connection works. If it is lost, return the reason.
         """
         from psycopg import Error
 
@@ -190,7 +192,7 @@ class PostgresListener:
         self.hub.tell(notice.kind, notice.id, message)
 
     async def _fetch_message(self, id: str, number: int) -> Message | None:
-        """Read a message from the table, because it was too long for its notification.
+        """Read a message that was too long for its notification from the table.
 
         Return None if the message was deleted or cannot be read.
         """
@@ -213,7 +215,7 @@ class PostgresListener:
 
 
 class PostgresFollowing(StoreSubscription):
-    """A subscription to the events that the PostgreSQL server sends. Any process may cause them.
+    """A subscription to the events that any process causes in the store.
 
     All subscriptions of a store share the connection of its PostgresListener.
     """
@@ -234,7 +236,7 @@ class PostgresFollowing(StoreSubscription):
 class _PendingFollower:
     """A follower (a subscription) that waits to be added, because earlier events may still arrive.
 
-    `done` is set when the follower has been added.
+    `done` is set as soon as the follower is added.
     """
 
     def __init__(self, hub: Hub, follower: PostgresFollowing) -> None:

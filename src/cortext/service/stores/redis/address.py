@@ -1,4 +1,4 @@
-"""The address of Redis in a URL: one server, a cluster, or Redis Sentinel."""
+"""The address in the URL of a Redis store: one server, a cluster, or Redis Sentinel."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class ServerAddress(NamedTuple):
     """The parsed URL of a Redis store.
 
     - `kind`: "" for one server, otherwise "cluster" or "sentinel"
-    - `hosts`: the server, or the nodes or sentinels to contact first
-    - `service`: the name of the master that sentinels know, or ""
+    - `hosts`: the host and port of the server, or of the nodes or sentinels to contact first
+    - `service`: the name by which the sentinels know the master; "" without sentinels
     - `options`: the options of redis-py for a connection
     - `secrets`: the passwords, which must never be shown
     """
@@ -39,7 +39,7 @@ class ServerAddress(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """The server for messages, without a password: hosts and service, or a socket path."""
+        """The address as error messages show it, without a password."""
         hosts = ",".join(f"{host}:{port}" for host, port in self.hosts)
         return self.options.get("path") or hosts + (f"/{self.service}" if self.service else "")
 
@@ -47,12 +47,14 @@ class ServerAddress(NamedTuple):
 def parse(redis: Any, url: str) -> ServerAddress:
     """Parse the URL of a Redis store. ValueError is raised for an invalid URL or option.
 
-    `redis` is the imported package redis. The URL has one of the forms below. For TLS, it starts
-    with `rediss` instead of `redis`. Options of redis-py may follow after `?`.
+    `redis` is the imported package redis (redis-py). The URL has one of these forms:
 
     - `redis://HOST:PORT/DB`
     - `redis+cluster://HOST:PORT,HOST:PORT`
     - `redis+sentinel://HOST:PORT,HOST:PORT/SERVICE/DB`
+
+    With `rediss` instead of `redis`, the connections use TLS. Options of redis-py may follow after
+    `?`.
     """
     scheme = url.partition(":")[0]
     family, _, kind = scheme.partition("+")
@@ -91,7 +93,7 @@ def _parse_options(redis: Any, url: str, secrets: list[str]) -> dict[str, Any]:
 
 
 def _check_options(redis: Any, address: ServerAddress) -> None:
-    """Raise ValueError for an option after `?` that redis-py does not know.
+    """Raise ValueError if the URL has an option that redis-py does not know.
 
     redis-py itself would report the option only at the first call, and less clearly.
     """
@@ -110,9 +112,10 @@ def _check_options(redis: Any, address: ServerAddress) -> None:
 
 
 def open_client(redis: Any, address: ServerAddress, timeout: float) -> Any:
-    """Create a redis-py client for the running event loop. Nothing is sent yet.
+    """Create a redis-py client for the running event loop, without a call to the server.
 
-    The client does not retry, because only its caller knows how much of the `timeout` is left.
+    `timeout` is the time-out of a call, in seconds. The client does not retry, because only the
+    caller knows how much of this time is left.
     """
     no_retry = redis.asyncio.retry.Retry(redis.backoff.NoBackoff(), 0)
     options = dict(address.options)

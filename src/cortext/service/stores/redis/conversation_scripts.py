@@ -1,11 +1,12 @@
 """The Lua scripts of the Redis conversation store.
 
-Each script runs in one round trip and takes effect completely or not at all. Times are in
+Each script runs in one round trip, and takes effect completely or not at all. Times are in
 microseconds, by the clock of the server.
 
-The *head* of a conversation is the hash with its times, owner and metadata. The keys of one
-conversation share a hash tag, `PREFIX:{ID}`, so they are in one slot of a cluster. The lists of all
-conversation ids are in another slot. The list `due` has the time when each conversation expires.
+The *head* of a conversation is a hash with its times, owner and metadata. All keys of one
+conversation share the hash tag `PREFIX:{ID}`, so they are in the same slot of a cluster. The lists
+of all conversation ids are in another slot. The list `due` has the time when each conversation
+expires.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import NamedTuple
 class ConversationScript(NamedTuple):
     """The text of a Lua script, and its SHA-1 hash.
 
-    A server that has run the script before accepts the hash instead of the text.
+    The client sends the hash. It sends the text only if the server does not know the hash.
     """
 
     text: str

@@ -1,4 +1,4 @@
-"""A connection to Redis that receives events and can subscribe to more channels meanwhile."""
+"""A Redis connection for events. New channels can be subscribed while it receives events."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ log: logging.Logger = logging.getLogger("cortext.conversations")
 
 
 class Lost(Exception):
-    """The error for a connection that can no longer be used."""
+    """Raised if a connection can no longer be used."""
 
 
 class Joining:
     """A subscription that waits until the server has answered the command SUBSCRIBE.
 
-    `done` is set when the server has answered. `error` is the error that it answered, or None.
+    `done` is set when the server has answered. If it answered with an error, `error` is this error,
+    otherwise None.
     """
 
     def __init__(self, hub: Hub, follower: StoreSubscription) -> None:
@@ -41,8 +42,8 @@ class Joining:
 class Wire:
     """A redis-py connection that is used only for events and never reconnects.
 
-    Any task may send a command, but only one task reads. The server answers commands in the order
-    in which they were sent, and sends events in between.
+    Any task may send a command, but only one task may read. The server answers the commands in the
+    order in which they were sent. Events may arrive between the answers.
     """
 
     def __init__(self, connection: Any) -> None:
@@ -54,18 +55,20 @@ class Wire:
     async def ask(self, *words: str, joining: Joining | None = None) -> None:
         """Send a command, such as SUBSCRIBE, without waiting for the answer.
 
-        `joining` is the subscription to notify of the answer. Lost is raised if the command cannot
-        be sent.
+        `joining` is a subscription that is informed when the answer arrives. Lost is raised if the
+        command cannot be sent.
         """
         # Send in a separate task: redis-py closes a connection if its user is cancelled.
         await asyncio.shield(asyncio.ensure_future(self._send(words, joining)))
 
     async def heard(self, seconds: float) -> tuple[bytes, list[bytes]] | None:
-        """Read the next event or answer of the server, and return its kind and its other words.
+        """Read the next event or answer of the server. Return its first word and its other words.
 
-        Return None if the server answered with an error. If the server sends no data for `seconds`
-        seconds, ping the server and return None. If there is still no data, the next call raises
-        Lost.
+        The first word says what was received, such as `message` for an event. Return None if the
+        server answered with an error.
+
+        If no data arrives for `seconds` seconds, ping the server and return None. If no data
+        arrives during the next call either, Lost is raised.
         """
         from redis.exceptions import RedisError, ResponseError
 
@@ -104,7 +107,7 @@ class Wire:
                 raise Lost(str(error)) from None
 
     async def _ping(self) -> None:
-        """Send PING, because a server that hangs looks like a server without events.
+        """Send PING, to find out whether the server hangs or only has no events.
 
         Lost is raised if the last PING was not answered.
         """

@@ -1,4 +1,4 @@
-"""The Redis client of the conversation store: every call ends within its time-out."""
+"""The Redis client of the conversation store. Every call ends within its time-out."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ MOST_CONNECTIONS = 64
 
 
 class ReplicationError(SessionStorageError):
-    """The error for a write that reached the server, but too few replicas.
+    """Raised if a change reached the Redis server, but too few of its replicas.
 
-    `wanted` is the number of replicas in `wait_replicas`, and `have` is the number that have the
-    write. The write stays on the server unless `undone` is True.
+    `have` is the number of replicas that have the change, and `wanted` is the required number
+    (`wait_replicas`). The change stays on the server unless `undone` is True.
     """
 
     def __init__(self, have: int, wanted: int, *, undone: bool = False) -> None:
@@ -48,11 +48,13 @@ class ReplicationError(SessionStorageError):
 
 
 class RedisClient:
-    """Calls to Redis with a time-out in seconds and retries.
+    """Calls to Redis. `timeout` is the time-out of each call, in seconds.
 
-    `url_or_client` is a URL, or a redis-py client of the caller. A call that loses its connection
-    is repeated until the time-out. So a request may reach the server twice and must be safe to
-    repeat. The method `write` waits until `replicas` replicas have the change.
+    `url_or_client` is a URL or a redis-py client. If a call loses its connection, it is repeated
+    until the time-out. A command may then be executed twice, so repeating a command must do no
+    harm.
+
+    The method `write` waits until `replicas` replicas have the change.
     """
 
     def __init__(self, url_or_client: Any, *, timeout: float, replicas: int) -> None:
@@ -72,8 +74,8 @@ class RedisClient:
         self._call_slots = asyncio.Semaphore(MOST_CONNECTIONS)
 
     def connect(self) -> None:
-        """Prepare the client for the running event loop. Nothing is sent yet."""
-        # Limit calls before the pool: a pool that makes callers wait costs a third of a round trip.
+        """Prepare the client for the running event loop, without a call to the server."""
+        # Limit the calls here: if the pool limited them, a call would take a third longer.
         self._call_slots = asyncio.Semaphore(MOST_CONNECTIONS)
         redis, client = self._redis, self._caller_client
         if self._address is not None:
@@ -89,14 +91,14 @@ class RedisClient:
 
     @property
     def sent(self) -> int:
-        """How many times commands were sent.
+        """How many times commands were sent to the server.
 
-        If a call fails and this number stays the same, the call had no effect.
+        If a call fails and this number has not changed, the call had no effect.
         """
         return self._transport.sent if self._transport else 0
 
     async def call(self, name: str, key: Any, *arguments: Any) -> Any:
-        """Send the command `name` with a key and arguments, and return its answer."""
+        """Send the command `name` with a key and arguments, and return the answer."""
 
         async def work(transport: RedisTransport) -> Any:
             answers = await transport.exchange(key, (name, key, *arguments))
@@ -105,9 +107,9 @@ class RedisClient:
         return await self._until_answered(work)
 
     async def each(self, commands: Sequence[Command], *, key_at: int = 1) -> list[Any]:
-        """Send many commands at once and return their answers.
+        """Send several commands together, and return their answers.
 
-        A command is a sequence of words, and `key_at` is the index of the key in it. If a command
+        Each command is a sequence of words. The word at the index `key_at` is the key. If a command
         fails, its error is raised.
         """
 
@@ -122,13 +124,13 @@ class RedisClient:
     async def run(
         self, script: ConversationScript, keys: Sequence[str | bytes], *arguments: Any
     ) -> Any:
-        """Run a Lua script on the server with these keys and arguments, and return its answer."""
+        """Run a Lua script on the server with these keys and arguments, and return the answer."""
         return (await self._run(script, keys, arguments))[0]
 
     async def write(self, script: ConversationScript, keys: Sequence[str], *arguments: Any) -> Any:
-        """Run a Lua script that writes, wait for the replicas, and return the script's answer.
+        """Run a Lua script that changes data, wait for the replicas, and return the answer.
 
-        ReplicationError is raised if too few replicas have the write in time.
+        ReplicationError is raised if too few replicas have the change in time.
         """
         if not self._replicas:
             return (await self._run(script, keys, arguments))[0]
@@ -142,9 +144,9 @@ class RedisClient:
         return answer
 
     async def listener(self, lost: Exception | None = None) -> Any:
-        """Open a separate connection for events. The caller closes it.
+        """Open a separate connection for events, and return it. The caller must close it.
 
-        `lost` is the error that ended an earlier connection, or None.
+        `lost` is the error that ended the previous connection for events, or None.
         """
 
         async def work(transport: RedisTransport) -> Any:
@@ -191,7 +193,7 @@ class RedisClient:
         )
 
     def no_answer(self, last: Exception) -> SessionStorageError:
-        """Return the error to raise if the server did not answer in time.
+        """Return the exception for a call that the server did not answer in time.
 
         `last` is the error of the last attempt.
         """
@@ -203,8 +205,8 @@ class RedisClient:
     ) -> Any:
         """Call `work` once. `lost` is the error of the previous attempt, or None.
 
-        An error that a retry cannot fix is raised as SessionStorageError. Other errors of redis-py
-        are raised unchanged, so that the caller tries again.
+        If a retry cannot help, SessionStorageError is raised. If a retry may help, the error of
+        redis-py is raised, and the caller tries again.
         """
         errors, transport = self._redis.exceptions, self._transport
         if transport is None:
@@ -231,7 +233,7 @@ class RedisClient:
         return answer
 
     def refused(self, error: BaseException) -> SessionStorageError:
-        """Return the error to raise if the server answered a call with `error`."""
+        """Return the exception for a call that the server answered with `error`."""
         return refused(error, self._server, self._secrets)
 
     async def _check_answers(
@@ -239,7 +241,7 @@ class RedisClient:
     ) -> list[Any]:
         """Return the answers of the server, or raise the first error among them.
 
-        If one of `keys` has a value of the wrong type, the raised error names that key.
+        If one of the `keys` has a value of the wrong type, the raised error names this key.
         """
         for answer in answers:
             if not isinstance(answer, Exception):
@@ -253,9 +255,9 @@ class RedisClient:
 
 
 def _temporary_errors(errors: Any) -> tuple[type[Exception], ...]:
-    """Return the error classes of redis-py for problems that may end soon.
+    """Return the error classes of redis-py for temporary problems, such as a lost connection.
 
-    Examples are a lost connection, a failover, or a slot that is being moved.
+    `errors` is the module `redis.exceptions`.
     """
     return (
         errors.ConnectionError,

@@ -1,7 +1,7 @@
-"""Send commands to one Redis server or to a cluster.
+"""Send commands to a single Redis server, or to the right node of a cluster.
 
-This module uses the connections, pools and cluster map of redis-py. It does not use the command
-methods of redis-py, because their retries, metrics and conversions cost time.
+This module uses the connections, pools and cluster map of redis-py, but not its command methods.
+The command methods are slower, because they also handle retries, metrics and conversions.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Command = Sequence[Any]
 
 
 class RedisTransport(ABC):
-    """A way to send commands to Redis. A subclass decides to which server a command is sent.
+    """A way to send commands to Redis. Each subclass chooses the server for a command.
 
     The methods raise the errors of redis-py.
     """
@@ -25,34 +25,32 @@ class RedisTransport(ABC):
         self._redis = redis
         self._client = client
         self.sent: int = 0
-        """How many times commands were sent.
+        """How many times commands were sent to the server.
 
-        If a call fails and this number stays the same, the call had no effect.
+        If a call fails and this number has not changed, the call had no effect.
         """
 
     @abstractmethod
     async def exchange(self, key: Any, *commands: Command) -> list[Any]:
-        """Send commands in one round trip to the server that has `key`, and return their answers.
+        """Send commands to the server that has `key`, in one round trip, and return the answers.
 
-        If the server answers a command with an error, the exception is in the list of answers.
+        If the server answers a command with an error, the error is in the list of answers as an
+        exception.
         """
 
     @abstractmethod
     async def mend(self, error: Exception) -> None:
-        """Prepare for another attempt after `error`.
-
-        In a cluster, the map that says which node has which keys is loaded again.
-        """
+        """Prepare the next attempt after the previous attempt has failed with `error`."""
 
     @abstractmethod
     async def listener(self) -> Any:
-        """Return a separate connection for events. The caller connects and closes it."""
+        """Return a separate connection for events. The caller must connect and close it."""
 
     @abstractmethod
     async def each(self, commands: Sequence[Command], key_at: int) -> list[Any]:
-        """Send commands that may belong to different keys, and return their answers.
+        """Send commands that may have different keys, and return their answers.
 
-        `key_at` is the index of the key among the words of a command.
+        The word at the index `key_at` of a command is its key.
         """
 
     async def aclose(self) -> None:
@@ -73,7 +71,7 @@ class RedisTransport(ABC):
 
 
 class SingleServerTransport(RedisTransport):
-    """Sends commands to one server, or to the master that Redis Sentinel names."""
+    """Sends commands to a single server, or to the master that Redis Sentinel names."""
 
     async def exchange(self, key: Any, *commands: Command) -> list[Any]:
         pool = self._client.connection_pool
@@ -87,7 +85,7 @@ class SingleServerTransport(RedisTransport):
         return await self.exchange("", *commands) if commands else []
 
     async def mend(self, error: Exception) -> None:
-        """Do nothing: the connection pool of redis-py replaces broken connections itself."""
+        """Do nothing, because redis-py itself replaces broken connections."""
 
     async def listener(self) -> Any:
         return self._client.connection_pool.make_connection()
@@ -100,7 +98,7 @@ class SingleServerTransport(RedisTransport):
 
 
 class ClusterTransport(RedisTransport):
-    """Sends each command to the node of a cluster that has the slot of the command's key."""
+    """Sends each command to the node of the cluster that has the command's key."""
 
     def __init__(self, redis: Any, client: Any) -> None:
         super().__init__(redis, client)
@@ -138,8 +136,8 @@ class ClusterTransport(RedisTransport):
     async def listener(self) -> Any:
         """Return a connection for events to a random node of the cluster.
 
-        Any node can be used, because each node receives the events of all nodes. If possible,
-        choose another node than the last call chose, because that node may be down or may hang.
+        Any node can be used, because each node receives the events of all nodes. The node of the
+        last call is avoided if possible, because it may be down or may hang.
         """
         if not self._map_version:
             await self._load_map()
@@ -171,7 +169,7 @@ class ClusterTransport(RedisTransport):
             node.release(connection)
 
     async def _load_map(self) -> None:
-        """Load the map of slots and nodes. Concurrent callers share one request."""
+        """Load the map of slots and nodes. Concurrent callers wait for the same request."""
         version = self._map_version
         async with self._map_lock:
             if self._map_version == version:
@@ -180,9 +178,9 @@ class ClusterTransport(RedisTransport):
 
 
 def packed(words: Command) -> bytes:
-    """Encode a command in the Redis protocol.
+    """Encode a command in the protocol of Redis.
 
-    This is faster than the encoder of redis-py, which takes an eighth of a round trip.
+    redis-py has an encoder too, but that encoder is slower.
     """
     parts = [b"*%d\r\n" % len(words)]
     for word in words:

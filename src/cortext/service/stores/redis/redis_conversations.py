@@ -1,11 +1,17 @@
-"""The conversation store on a Redis server or cluster, for any number of processes.
+"""The conversation store on a Redis server or cluster. Any number of processes may use it.
 
-Each conversation has three keys, which expire together: `conv:{ID}` (a hash with times, owner and
-metadata), `conv:{ID}:messages` and `conv:{ID}:ids` (lists).
+Each conversation has three keys, which expire together:
 
-The lists of conversation ids are `conv:{all}:created` and `conv:{all}:due` (sorted sets by time)
-and `conv:{all}:owner` (a hash of ids and owners). For each owner there are `conv:{all}:owner:NAME`
-and `conv:{all}:below:NAME`, the latter for owners named `NAME/...` (sorted sets).
+- `conv:{ID}`: a hash with times, owner and metadata
+- `conv:{ID}:messages`: a list of messages
+- `conv:{ID}:ids`: a list of message ids
+
+These keys have the ids of all conversations:
+
+- `conv:{all}:created` and `conv:{all}:due`: sorted sets of conversation ids, by time
+- `conv:{all}:owner`: a hash that maps conversation ids to owners
+- `conv:{all}:owner:NAME`: a sorted set of the conversations of the owner `NAME`
+- `conv:{all}:below:NAME`: a sorted set of the conversations of all owners named `NAME/...`
 """
 
 from __future__ import annotations
@@ -50,17 +56,17 @@ log: logging.Logger = logging.getLogger("cortext.conversations")
 MIN_STORED_IDS = 100
 """The minimum number of message ids that the server remembers for each conversation.
 
-A message with a remembered id is not added again.
+A message is not added if the server remembers its id.
 """
 _PREFIX = re.compile(r"[A-Za-z0-9:._-]+")
 _SWEEP_SIZE = 100
 """The maximum number of conversations that one sweep checks."""
 _UNLISTED_TTL_MS = 600_000
-"""Milliseconds until a new conversation expires if its id is never added to the lists of ids."""
+"""Milliseconds until a new conversation expires if `create` fails before the id is listed."""
 _UNDO_WAIT = 0.5
 """Seconds that `aclose` waits for the clean-up after failed calls of `create`."""
 _MAX_CHANGES = 20
-"""The maximum number of stored metadata changes before they are merged into one JSON object."""
+"""The maximum number of separately stored metadata changes. Above it, they are merged."""
 _SAMPLE_SIZE = 20
 """The number of conversations whose memory is measured to estimate the memory of all."""
 
@@ -68,18 +74,18 @@ _SAMPLE_SIZE = 20
 class RedisConversationStore(Conversations):
     """A conversation store on a Redis server, shared by any number of processes.
 
-    `create` and `delete` take two round trips, and every other call takes one. `create` without a
-    TTL takes three. The first call that changes the number of conversations takes two more, to
-    estimate their memory for the log.
+    `url_or_client` is a URL or a redis-py client. `aclose` does not close a client that the caller
+    passed in.
 
-    The limit counts the conversations of all processes. It may be exceeded for a moment while a
-    process creates a conversation.
+    The limit counts the conversations of all processes. The number of conversations may exceed the
+    limit for a moment while a process creates a conversation.
 
     With `wait_replicas=N`, `create`, `add_message` and `delete` return only when N replicas have
     the change. They raise ReplicationError if that does not happen in time.
 
-    `url_or_client` is a URL or a redis-py client. `aclose` does not close a client that the caller
-    passed in.
+    A call takes one round trip to the server. `create` and `delete` take two, and `create` without
+    a TTL takes three. The first call that adds or removes a conversation takes two more, to
+    estimate the memory of all conversations for the log.
     """
 
     def __init__(
@@ -198,8 +204,8 @@ class RedisConversationStore(Conversations):
     def events(self, id: str | None = None) -> RedisFollowing:
         """Return a subscription to the events that any process causes in this store.
 
-        All subscriptions share one connection. Events that occur while the connection is lost are
-        missed, and a warning is logged.
+        All subscriptions share one connection. If the connection is lost, the events until the next
+        connection are missed, and a warning is logged.
         """
         return RedisFollowing(self._listener, None if id is None else check_id(id))
 
@@ -212,7 +218,7 @@ class RedisConversationStore(Conversations):
         self._loop = None
 
     async def _finish_undo(self) -> None:
-        """Wait a short time for the clean-up tasks of failed `create` calls, then cancel them.
+        """Wait a short time for the clean-up tasks of failed `create` calls, then cancel the tasks.
 
         If the server works, the tasks end within this time.
         """
@@ -236,7 +242,7 @@ class RedisConversationStore(Conversations):
             self._alarm.set(min(1.0, self._ttl) * random.random())  # noqa: S311  no secret
 
     async def _measure(self) -> StoreUsage:
-        """Return the number of conversations, and estimate their memory from a random sample."""
+        """Count the conversations, and estimate their memory from a random sample."""
         all_ids = self._index_keys[0]
         count, ids = await self._client.each(
             [("ZCARD", all_ids), ("ZRANDMEMBER", all_ids, _SAMPLE_SIZE)]
@@ -277,8 +283,8 @@ class RedisConversationStore(Conversations):
     async def _store_new(self, id: str, owner: str, metadata: bytes) -> tuple[int, list[bytes]]:
         """Store a new conversation, then add its id to the lists of ids.
 
-        Return the number of conversations, and the ids of the oldest ones above the limit. The
-        conversation is stored first, so that every listed conversation exists and can be removed.
+        Return the number of conversations, and the ids of the oldest conversations above the limit.
+        The conversation is stored first, so that every listed conversation exists.
         """
         head, owner_bytes, event = (
             self._keys(id)[:1],
@@ -304,9 +310,9 @@ class RedisConversationStore(Conversations):
         return result
 
     def _start_undo(self, id: str) -> asyncio.Task[None]:
-        """Start a task that removes the conversation that a failed `create` may have stored.
+        """Start and return a task that removes the conversation of a failed `create` call.
 
-        A conversation that remained would count towards the limit.
+        The failed call may have stored the conversation, which would then count towards the limit.
         """
         task = asyncio.ensure_future(self._undo_create(id))
         self._undo_tasks.add(task)
@@ -329,7 +335,10 @@ class RedisConversationStore(Conversations):
         return bool(await send(scripts.DELETE, self._keys(id), *event))
 
     async def _unlist(self, id: str) -> bool:
-        """Remove a conversation id from the lists of ids. Return whether this call removed it."""
+        """Remove a conversation id from the lists of ids.
+
+        Return False if the id was not in the lists, for example because another process removed it.
+        """
         was_listed, count = await self._client.run(scripts.UNLIST, self._index_keys, id)
         if was_listed:
             await self._usage.set_count(count)
@@ -341,9 +350,9 @@ class RedisConversationStore(Conversations):
         await self._unlist(id)
 
     async def _sweep(self) -> None:
-        """Remove the ids of expired conversations from the lists of ids, and log each of them.
+        """Remove the ids of expired conversations from the lists of ids, and log each id.
 
-        The server has already removed the conversations themselves. At the end, set the timer to
+        The server has already removed the conversations themselves. At the end, the timer is set to
         the next deadline.
         """
         delay = LONGEST_SLEEP
@@ -388,10 +397,10 @@ class RedisConversationStore(Conversations):
         return [_entry(id, *head) for id, head in zip(ids, heads, strict=True) if head[0]]
 
     async def _list_ids(self, owner: str | None, last: int, *, below: bool) -> list[str]:
-        """Return the conversation ids of `owner`, newest first. None means any owner.
+        """Return the ids of the conversations of `owner`, newest first. None means any owner.
 
-        `last` is the index of the last id to return; -1 means all. With `below`, owners whose names
-        start with `OWNER/` are included.
+        `last` is the index of the last id to return; -1 means all. With `below`, `owner` also means
+        all owners whose names start with the owner's name and a `/`.
         """
         key = (
             self._index_keys[0] if owner is None else _encode_text(f"{self._index_keys[2]}:{owner}")

@@ -1,4 +1,4 @@
-"""Error messages for errors of Redis, each with a hint that says what to do."""
+"""Error messages for errors of Redis. A hint in the message says what to do."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from cortext.service.stores.server_urls import scrubbed
 
 
 class _RedisErrorRule(NamedTuple):
-    """The message and the hint for errors of Redis whose text matches `pattern`.
+    """The message and the hint for one kind of error of Redis.
 
-    `passing` means that the cause may end soon, so the call is repeated, and the error is reported
-    only after the time-out.
+    The rule is for errors whose text matches `pattern`. If `passing` is True, the problem may end
+    soon. The call is then repeated, and the error is reported only after the time-out.
     """
 
     pattern: str
@@ -125,15 +125,16 @@ def is_wrong_type(error: BaseException) -> bool:
 
 
 def is_permanent(error: BaseException) -> bool:
-    """Return whether an error of Redis is known to be permanent, so that a retry cannot help."""
+    """Return True if an error of Redis is known to be permanent. A retry cannot help then."""
     rule = _find_rule(error)
     return rule is not None and not rule.passing
 
 
 def refused(error: BaseException, where: str, secrets: list[str]) -> SessionStorageError:
-    """Return the error to raise if the server at `where` answered a call with `error`.
+    """Return the exception for a call that the server answered with an error.
 
-    `secrets` are the passwords to remove from the message.
+    `error` is the error, and `where` is the address of the server. `secrets` are the passwords to
+    remove from the message.
     """
     rule, text = _find_rule(error), scrubbed(_error_text(error), secrets)
     if rule is None:
@@ -145,11 +146,17 @@ def refused(error: BaseException, where: str, secrets: list[str]) -> SessionStor
 def no_answer(
     error: BaseException, where: str, timeout: float, secrets: list[str], *, secure: bool
 ) -> SessionStorageError:
-    """Return the error to raise if the server at `where` did not answer within `timeout` seconds.
+    """Return the exception for a call that the server did not answer within `timeout` seconds.
 
-    `error` is the error of the last attempt, `secrets` are the passwords to remove from the
-    message, and `secure` says whether this client uses TLS. If it seems that only the client or
-    only the server uses TLS, the hint says so.
+    If it seems that the client uses TLS and the server does not, or the other way round, the hint
+    says so.
+
+    Args:
+        error: The error of the last attempt.
+        where: The address of the server.
+        timeout: The time-out of the call, in seconds.
+        secrets: The passwords to remove from the message.
+        secure: Whether the client uses TLS.
     """
     rule, text = _find_rule(error), scrubbed(_error_text(error), secrets)
     if rule is not None:
@@ -165,10 +172,10 @@ def no_answer(
 
 
 def wrong_type(where: str, found: Sequence[tuple[str, str]]) -> SessionStorageError:
-    """Return the error to raise if a key of the store has a value of the wrong type.
+    """Return the exception for a call that failed because a key has a value of the wrong type.
 
-    Such a value was stored by another program. `where` is the address of the server. `found` has
-    the keys of the failed call, each with the type of its value on the server.
+    Another program has stored this value. `where` is the address of the server. `found` has the
+    keys of the call, each with the type of its value on the server.
     """
     for key, kind in found:
         if kind not in ("none", _expected_type(key)):
@@ -199,9 +206,9 @@ def _find_rule(error: BaseException) -> _RedisErrorRule | None:
 
 
 def _error_text(error: BaseException) -> str:
-    """Return the text of an error in one line, without the hash of a Lua script.
+    """Return the text of an error on one line, without the hash of a Lua script.
 
-    For a failed connection, return only the reason, such as "Connection refused".
+    If a connection failed, return only the reason, such as "Connection refused".
     """
     text = " ".join(_SCRIPT_HASH.sub("", str(error)).split()).rstrip(".")
     if parts := _CONNECT_ERROR.match(text):

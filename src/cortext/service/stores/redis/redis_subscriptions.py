@@ -20,26 +20,27 @@ from cortext.service.stores.redis.redis_client import RedisClient
 log: logging.Logger = logging.getLogger("cortext.conversations")
 
 _READ_TIMEOUT = 3.0
-"""Seconds without data after which the server is pinged."""
+"""Seconds without data after which the listener sends PING to the server."""
 _RECONNECT_PAUSE = 0.2
 _event_decoder = msgspec.json.Decoder(Event)
 
 
 class RedisListener:
-    """The connection that receives a store's events for all followers in this process.
+    """The connection on which a store receives events for all followers in this process.
 
-    A follower is a subscription of a caller. The connection subscribes to the channel of each
-    followed conversation. For followers of all conversations, it subscribes to a pattern that
-    matches all channels.
+    A follower is a subscription of a caller. The connection subscribes to one channel for each
+    followed conversation. If a follower wants the events of all conversations, it also subscribes
+    to a pattern that matches all channels.
 
-    The connection is open while there are followers. If it is lost, a warning says that events were
-    lost, and a new connection is opened soon, in a cluster to another node.
+    The connection is open while there are followers. If it is lost, a warning is logged because
+    events may be missed, and a new connection is opened soon. In a cluster, the new connection goes
+    to another node if possible.
 
-    A follower receives no events from before it joined. The server answers every SUBSCRIBE, even a
-    repeated one, and this answer separates the earlier events from the later ones.
+    A follower must not receive events from before it joined. So the listener sends SUBSCRIBE for
+    each new follower, and the server answers it. Events that arrive after this answer are new.
 
-    `client_for_loop` returns the client for the running event loop. `channels` is the text with
-    which the names of all channels begin.
+    `client_for_loop` returns the client for the running event loop. `channels` is the common prefix
+    of all channel names.
     """
 
     def __init__(self, client_for_loop: Callable[[], RedisClient], channels: str) -> None:
@@ -81,17 +82,17 @@ class RedisListener:
         await self._stop()
 
     def drop(self) -> None:
-        """Forget the connection and all followers, because the store has a new event loop."""
+        """Forget the connection and all followers, because there is a new event loop."""
         self._wire = self._task = None
         self._connecting = asyncio.Lock()
         self._pending.clear()
         self.hub.followers.clear()
 
     async def _connect(self, lost: Exception | None = None) -> bool:
-        """Open the connection if it is not open. Return whether it was opened.
+        """Open the connection if it is not open, and return whether it was opened.
 
         A new connection subscribes for all followers, including those that still wait to join.
-        `lost` is the error that ended the last connection.
+        `lost` is the error that ended the previous connection, or None.
         """
         async with self._connecting:
             if self._wire is not None:
@@ -124,7 +125,8 @@ class RedisListener:
     async def _unsubscribe_if_unused(self, id: str | None) -> None:
         """Unsubscribe from the conversation `id` if it has no followers.
 
-        If the store has no followers at all, close the connection.
+        None as `id` means the subscription to all conversations. If there are no followers at all,
+        close the connection.
         """
         if not self.hub.followers and not self._pending:
             await self._stop()
@@ -172,7 +174,7 @@ class RedisListener:
     async def _read_event(self, wire: Wire) -> Exception | None:
         """Wait for the next event, and pass it to the followers of its conversation.
 
-        Return the error if the connection is lost, otherwise None.
+        Return None if the connection works. If it is lost, return the error.
         """
         try:
             reply = await wire.heard(_READ_TIMEOUT)
@@ -200,7 +202,7 @@ class RedisListener:
 
 
 class RedisFollowing(StoreSubscription):
-    """A subscription to the events that the Redis server publishes. Any process may cause them.
+    """A subscription to the events that any process causes in the store.
 
     All subscriptions of a store share the connection of its RedisListener.
     """
