@@ -41,8 +41,8 @@ def query_words(
 ) -> tuple[str, ...]:
     """Check that no word of a query looks like an option, and return the words.
 
-    This is `plain_words` for an argument that names a conversation. It also raises UsageError for
-    a word with one hyphen, such as `-t`. A title or a topic may contain such a word.
+    This check is stricter than `plain_words`: it also raises UsageError for a word with one hyphen,
+    such as `-t`. For titles and topics, use `plain_words`, because they may contain such a word.
     """
     for word in plain_words(ctx, param, value):
         if word.startswith("-") and word[1:].isalpha() and "--" not in sys.argv:

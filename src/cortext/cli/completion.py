@@ -21,8 +21,8 @@ def complete_id(
 ) -> list[CompletionItem]:
     """Return the conversation ids that start with the typed text, for shell completion.
 
-    If no id starts with it, return the ids of conversations with a title word that starts with it.
-    Only conversations that `cortext list` shows in this folder are included.
+    If there are none, return the ids of conversations that have a title word with this start. Only
+    conversations that `cortext list` shows in this folder are included.
     """
     return complete_among(ConversationList(paths.workspace_root()).list().rows, incomplete)
 
@@ -30,8 +30,8 @@ def complete_id(
 def complete_among(rows: Sequence[ConversationRow], incomplete: str) -> list[CompletionItem]:
     """Return the ids of the conversations that match the typed text, for shell completion.
 
-    An id matches if it starts with the text. If no id matches, return the ids of conversations with
-    a title word that starts with the text. The shell shows the title beside each id.
+    A conversation matches if its id starts with the text. If there is no such id, it matches if a
+    word of its title starts with the text. The shell shows the title beside each id.
     """
     from click.shell_completion import CompletionItem
 

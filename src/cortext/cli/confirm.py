@@ -40,9 +40,9 @@ def agree(question: str, yes: bool) -> None:
 
 
 def expire() -> None:
-    """Delete the trash entries that are too old, and print how many were deleted.
+    """Delete trash entries that are too old, and print how many were deleted.
 
-    The setting `trash.days` is their maximum age in days.
+    The setting `trash.days` is the maximum age in days. If it is 0, nothing is deleted.
     """
     if not os.path.isdir(paths.trash()):
         return

@@ -73,10 +73,10 @@ def report(error: BaseException) -> int:
 
 
 def similar_option(word: str, ctx: click.Context) -> str:
-    """Return the option of a command that a user may have meant by `word`, or "".
+    """Return the option that the user may have meant by `word`, or "" if there is none.
 
-    `-all` means `--all`, and `-t` means the first option that starts with `--t`. Otherwise return
-    the option with the most similar spelling.
+    For example, `-all` means `--all`. A single letter such as `-t` means the first option that
+    starts with `--t`.
     """
     from difflib import get_close_matches
 
@@ -91,10 +91,10 @@ def similar_option(word: str, ctx: click.Context) -> str:
 
 
 def _name_similar_option(error: click.ClickException) -> click.ClickException:
-    """Return the error for an unknown short option, with the whole word and a suggestion.
+    """Return a better error for an unknown short option: with the whole word and a suggestion.
 
-    click reads `-all` as the options -a, -l and -l, and reports only `-a`. Return any other error
-    unchanged.
+    For the word `-all`, click reports only the unknown option `-a`. If `error` is any other error,
+    return it unchanged.
     """
     if not isinstance(error, click.NoSuchOption) or error.ctx is None:
         return error

@@ -151,7 +151,7 @@ def wanted(
 ) -> ListFilter:
     """Return the filter for a list of conversations.
 
-    The arguments are the values of the options that the decorator `filters` adds to a command.
+    The parameters are the values of the options that the decorator `filters` adds to a command.
     """
     # `aur` calls a session `interrupted`. Its row has the status `paused`.
     word = "paused" if status == "interrupted" else status

@@ -53,7 +53,7 @@ def _push_output_through_gemini() -> None:
     """
     if not (os.environ.get("GEMINI_CLI") and sys.stdout.isatty()):
         return
-    # Gemini CLI and Codex are nested. The inner one reads the output, and only Gemini CLI loses it.
+    # If Gemini CLI and Codex are nested, the inner tool reads the output. Only Gemini CLI loses it.
     if os.environ.get("CODEX_THREAD_ID"):
         # Import here, because no command needs these modules when it starts.
         from cortext.tools.registry import find_tool
@@ -86,7 +86,7 @@ def _replace_unusable_streams() -> None:
 
 
 def _is_closed_pipe(error: BaseException) -> bool:
-    """Return whether the error means that the reader of stdout, such as `head`, has ended.
+    """Return whether an error occurred because the reader of stdout, such as `head`, has ended.
 
     In that case, also redirect stdout to the null device, so that no further error follows.
     """

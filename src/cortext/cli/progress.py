@@ -31,7 +31,7 @@ class ProgressBar:
         return self._draw if sys.stderr.isatty() else None
 
     def begin(self, words: str) -> None:
-        """Show a text in place of the bar, because the total work is not known yet."""
+        """Show a text in place of the bar while the total work is not known yet."""
         if sys.stderr.isatty():
             self._write(words)
 

@@ -44,8 +44,9 @@ def find_row(
     """Return the conversation to resume.
 
     `words` are its id or words of its title. Without words, return the latest conversation if
-    `last` is True; otherwise ask the user to choose. `which` has the values of the options that
-    filter the list. If `write` is False, change no conversation: capture nothing, and pause none.
+    `last` is True, and otherwise ask the user to choose. `which` has the values of the options that
+    filter the list. If `write` is False, do not save new messages in conversations, and do not
+    pause idle conversations.
     """
     if words:
         return choose(
@@ -72,16 +73,24 @@ def resume(
     as_json: bool,
     extra: tuple[str, ...],
 ) -> None:
-    """Reopen a conversation in an AI tool, or print text for an agent that continues it.
+    """Reopen a conversation in an AI tool, or print its briefing.
 
-    The arguments are options of `cortext resume`. With `printing`, print the tool's command line
-    instead of running it; change files for it only with `write`. With `context` or `as_json`, or if
-    no tool can be started, print the briefing: the text that tells an agent the history of the
-    conversation.
+    A briefing is a text that tells an agent the history of a conversation. It is printed with
+    `context` or `as_json`, or if no tool can be started. With `printing`, print the command line of
+    the tool instead (as JSON with `as_json`).
 
-    `fork` continues in a copy. `reopen` allows a completed conversation. `budget` limits the
-    characters of the history. `tools` lists the agent's tools (functions that it can call),
-    separated by commas. `extra` are further arguments for the AI tool.
+    Args:
+        row: The conversation.
+        tool: The tool to use, or None for the default.
+        fork: Whether to continue in a copy.
+        printing: Whether to print the tool's command line and not run it.
+        write: Whether `printing` may change files.
+        context: Whether to print only the briefing.
+        budget: The most characters of the history, or None for the default.
+        reopen: Whether a completed conversation may be resumed without a question.
+        tools: The names of the agent's tools (functions that it can call), separated by commas.
+        as_json: Whether to print JSON.
+        extra: Further arguments for the AI tool.
     """
     is_briefing = context or (as_json and not printing)
     notes: list[str] = []
@@ -122,11 +131,10 @@ def history_budget(budget: int | None) -> int:
 
 
 def confirm_reopening(row: ConversationRow, *, reopen: bool) -> bool:
-    """Refuse to resume a completed conversation, unless the user allows it.
+    """Ask the user whether to resume a completed conversation, and return True if so.
 
-    The user allows it with the option `reopen`, or by answering a question. Return True in both
-    cases. Exit if the user declines. Raises CortextError if there is no terminal to ask on. A
-    conversation that is not completed needs no permission: return `reopen` unchanged.
+    If `reopen` is True, do not ask. Exit if the user declines. Raises CortextError if there is no
+    terminal to ask on. If the conversation is not completed, return `reopen` without a question.
     """
     if row.status == "completed" and not reopen and can_ask():
         reopen = click.confirm("This conversation is marked complete. Resume it anyway?", err=True)
@@ -148,8 +156,8 @@ def _print_briefing(
 ) -> None:
     """Print the briefing of a conversation: the text with which an agent continues it.
 
-    `brief` makes the briefing. `notes` say why no tool was started. If `context` is False, also
-    make the conversation active. `reopen` allows a completed conversation.
+    `brief` makes the briefing. `notes` say why no tool was started. Unless `context` is True, also
+    make the conversation active. `reopen` allows this for a completed conversation.
     """
     reopening = context or confirm_reopening(row, reopen=reopen)
     for note in notes:
@@ -220,9 +228,10 @@ def _make_briefing(
 
 
 def _configured_servers(row: ConversationRow, tool: str) -> list[str]:
-    """Return the names of the MCP servers that a tool is configured to use in a conversation.
+    """Return the names of the MCP servers that a tool may use in a conversation, by its settings.
 
-    If `tool` is "", use the tool inside which this process runs.
+    If `tool` is "", use the tool that runs this process. If there is none, use the last tool of the
+    conversation.
     """
     if not tool and (inside := here()):
         return configured_servers(row, inside.tool, paths.current_folder())

@@ -1,4 +1,4 @@
-"""Functions that find the conversation that a query names, and ask the user if several match."""
+"""Find the conversation that a query names, and ask the user if several match."""
 
 from __future__ import annotations
 
@@ -41,18 +41,25 @@ def choose(
     wanted: ListFilter = EVERYTHING,
     pause: bool = True,
 ) -> ConversationRow:
-    """Return the conversation that a query names by its id, its number in a list or its title.
+    """Return the conversation that a query names.
 
-    If several conversations match, ask the user to choose. `everywhere` includes all workspaces,
-    and `wanted` filters the conversations. With `forgiving`, a misspelt title and words of the
-    messages also match; use it only if a wrong guess does no harm.
+    If several conversations match, ask the user to choose.
 
-    The query may be the id of a tool session that was imported as a conversation. Return the
-    conversation in that case. With `origins=False`, raise CortextError instead, because the user
-    may mean either of them. Mark the conversation as paused if it is idle, unless `pause` is False.
+    Args:
+        query: An id, a number in the last printed list, or words of a title.
+        everywhere: Whether to include the conversations of all workspaces.
+        forgiving: Whether a misspelt title or words of the messages may match. Use this only if a
+            wrong guess does no harm.
+        origins: Whether the id of a tool session may name the conversation that was imported from
+            this session. If not, such an id is an error, because the user may mean either of them.
+        wanted: The filter for the conversations.
+        pause: Whether to mark the returned conversation as paused if it is idle.
 
-    Raises SessionNotFoundError if no conversation matches, and AmbiguousIdError if several match
-    and there is no terminal to ask on.
+    Raises:
+        SessionNotFoundError: No conversation matches.
+        AmbiguousIdError: Several conversations match, and there is no terminal to ask on.
+        CortextError: The query is the id of an imported session, and `origins` is False.
+        UsageError: The query is empty.
     """
     if not query.strip():
         raise click.UsageError("Name a conversation by its id or by words of its title.")
@@ -90,9 +97,9 @@ def choose(
 
 
 def _ask_closest(found: FoundConversations, query: str) -> ConversationRow:
-    """Ask which of the closest conversations the user means, and return it.
+    """Ask the user to choose one of the conversations that match the query only partly.
 
-    Raises SessionNotFoundError if there is no terminal to ask on.
+    Return the chosen conversation. Raises SessionNotFoundError if there is no terminal to ask on.
     """
     from cortext.cli.views.search_run import say_difference
 
@@ -131,11 +138,11 @@ def _say_searched(found: Sequence[ConversationRow], searched: int, total: int) -
 
 
 def choose_active(words: tuple[str, ...]) -> ConversationRow:
-    """Return the conversation that the words name. Without words, return the active conversation.
+    """Return the conversation with the id or title `words`.
 
-    If this process runs inside a tool session, the active conversation is the one of that session.
-    Otherwise, if several conversations are active, ask the user to choose. Raises CortextError if
-    no conversation is active.
+    Without words, return the active conversation. If this process runs inside a tool session, this
+    is the conversation of that session. Otherwise, if several conversations are active, ask the
+    user to choose. Raises CortextError if no conversation is active.
     """
     if words:
         return choose(" ".join(words))
@@ -205,7 +212,7 @@ def _ambiguous_error(rows: Sequence[ConversationRow], query: str) -> AmbiguousId
 
 
 def _print_candidates(rows: Sequence[ConversationRow]) -> Names:
-    """Print the first conversations with their ids, and return the ids of all of them."""
+    """Print the first `_MAX_SHOWN` conversations with their ids. Return the ids of all of them."""
     names = Names(rows)
     for row in rows[:_MAX_SHOWN]:
         click.echo(one_line(f"{names.of(row)}  {_facts_and_title(row)}"), err=True)
@@ -246,7 +253,10 @@ def _searchable_text(row: ConversationRow) -> str:
 def _find_similar_titles(
     query: str, conversations: ConversationList, wanted: ListFilter
 ) -> list[ConversationRow]:
-    """Return the conversations whose titles are similar to the query, and print a note."""
+    """Return the conversations whose titles are similar to the query.
+
+    If there are any, also print a note about them.
+    """
     similar: list[ConversationRow] = []
     for everywhere in dict.fromkeys((conversations.everywhere, True)):
         similar = similar or misspelt(query, conversations.list(wanted, everywhere=everywhere).rows)

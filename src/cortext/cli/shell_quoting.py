@@ -10,8 +10,9 @@ from cortext.model.safe_text import clean
 def quoted(word: str) -> str:
     """Quote a word for `sh` and similar shells, so that it can be shown in a terminal.
 
-    A word with control characters becomes `$(printf ...)`, which contains none. The shell drops
-    newlines at the end of the output of `printf`, so they are added in quotes after it.
+    A word with control characters becomes `$(printf ...)`, which contains no control characters.
+    Newlines at the end of the word follow in quotes, because the shell would remove them from the
+    output of `printf`.
     """
     if clean(word) == word and not set("\n\t") & set(word):
         return shlex.quote(word)

@@ -123,9 +123,9 @@ def _choose_runner_for(
 ) -> Runner:
     """Return the runner (the tool or command that answers) for an existing session.
 
-    Prefer the tool that the user named, then the tool that the session used before. The session
-    file may name a shell command instead of a tool. For safety, such a command is never run unless
-    the user types it again.
+    Prefer the tool that the user named, then the tool that the session used before, then the
+    default. For safety, a shell command from the session file is never run: the user must type it
+    again. Raises CortextError if there is no tool to use.
     """
     asked = tool or os.environ.get(VARIABLE) or settings.tool
     if asked or session.tool in ("", ECHO) or session.tool in installed():

@@ -36,7 +36,7 @@ def say(text: str) -> None:
 
 
 def say_damaged(notes: Sequence[str]) -> None:
-    """Print the first few warnings about damaged files, and then the number of the others."""
+    """Print the first warnings about damaged files, and the number of the others."""
     for note in notes[:_MAX_WARNINGS]:
         say(f"warning: {clean(note, lines=False)}")
     if left := len(notes[_MAX_WARNINGS:]):
@@ -72,8 +72,8 @@ def local(when: datetime) -> str:
 def cut_to_terminal(line: str, *, err: bool = False) -> str:
     """Return a line, cut to the width of the terminal.
 
-    If stdout is not a terminal, return the line unchanged. With `err`, the line is for stderr, so
-    check stderr instead.
+    With `err`, the line is for stderr, and otherwise for stdout. If that is not a terminal, return
+    the line unchanged.
     """
     if not (sys.stderr if err else sys.stdout).isatty():
         return line

@@ -17,8 +17,7 @@ def parse_tool_names(
 ) -> tuple[str, ...] | None:
     """Split a comma-separated list of AI tools into their names.
 
-    Return None if the option is not given; setup then uses the tools that are installed. Raises
-    BadParameter for an unknown tool.
+    Return None if the option is not given. Raises BadParameter for an unknown tool.
     """
     if value is None:
         return None

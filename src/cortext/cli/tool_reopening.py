@@ -41,11 +41,11 @@ def can_launch(wanted: str | None) -> bool:
 
 
 def explain_no_launch(wanted: str | None) -> list[str]:
-    """Return lines that say why no AI tool was started, after `can_launch` returned False.
+    """Return lines that say why no AI tool was started. Call it after `can_launch` returned False.
 
-    `wanted` is the tool that the user named, or None. Without a terminal, a briefing is expected if
-    the user named no tool. Then return no lines. Raises ToolMissingError if `wanted` is not
-    installed, as in a terminal.
+    `wanted` is the tool that the user named, or None. The list is empty if the user named no tool,
+    and no tool can run in this terminal: then the user expects only a briefing. Raises
+    ToolMissingError if `wanted` is not installed.
     """
     if can_talk():
         return ["No AI tool is installed. This is the briefing for your agent:"]
@@ -92,10 +92,12 @@ def reopen_in_tool(
     """Reopen a conversation in a tool, and exit with the tool's exit code.
 
     With `printing`, return the launch plan (the command, its folder and its environment) and do not
-    start the tool. Without `write`, change no conversation; raise CortextError if a session must be
-    written first. `fork` continues in a copy. `reopen` makes a completed conversation active
-    again, if `write` is true. `budget` limits the characters of the history. `extra` are further
-    arguments for the tool.
+    start the tool. If `write` is False, change no conversation, and raise CortextError if a session
+    must be written first.
+
+    `fork` continues in a copy. With `reopen`, do not ask before a completed conversation is
+    continued. `budget` limits the characters of the history. `extra` are further arguments for the
+    tool.
     """
     reopening = fork or confirm_reopening(row, reopen=reopen)
     chosen = pick_tool(row, tool)

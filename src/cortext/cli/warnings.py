@@ -54,7 +54,7 @@ class _SkippedFiles(logging.Handler):
 def missed() -> Generator[list[str]]:
     """Collect the log warnings about skipped files while the `with` block runs.
 
-    Yield a list to which each warning is added. The warnings are also printed as usual.
+    Yield the list to which the warnings are added. They are also printed as usual.
     """
     handler, log = _SkippedFiles(), logging.getLogger("cortext")
     log.addHandler(handler)

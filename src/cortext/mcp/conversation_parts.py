@@ -73,7 +73,7 @@ def told(row: ConversationRow, id: str, part: str, *, first: int, full: bool, lo
 def _with_message(
     first: int, session: Session, past: Iterator[tuple[int, Past]]
 ) -> Iterator[tuple[int, Past]]:
-    """Yield the entries of `past`, and the message with the number `first` if `past` lacks it."""
+    """Yield the entries of `past`. If the message with the number `first` is missing, insert it."""
     is_included = not 0 < first <= len(session.messages)
     for number, each in past:
         if number > first and not is_included:

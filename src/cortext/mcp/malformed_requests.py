@@ -21,7 +21,7 @@ Item = SessionMessage | Exception
 
 @asynccontextmanager
 async def answered(incoming: Any, outgoing: Any) -> AsyncGenerator[ObjectReceiveStream[Item]]:
-    """Return a context manager for a stream with only the valid messages of the client.
+    """Return a context manager for a stream that has only the client's valid messages.
 
     `incoming` is the stream of everything that the client sends. For each invalid message, an error
     response is sent to the client through the stream `outgoing`.
@@ -42,10 +42,10 @@ async def answered(incoming: Any, outgoing: Any) -> AsyncGenerator[ObjectReceive
 
 
 def refusal(error: Exception) -> types.JSONRPCError | None:
-    """Return the error response to an invalid message. `error` is the SDK's parse error.
+    """Return the error response to an invalid message, or None if the message needs no response.
 
-    Return None if the message needs no response. An empty line needs no response. An invalid answer
-    of the client to a request of this server needs no response either.
+    `error` is the SDK's parse error. An empty line needs no response. The same is true for an
+    invalid answer of the client to a request of this server.
     """
     text, content = _rejected_line(error)
     if not text.strip() and content is None:
@@ -69,8 +69,8 @@ def refusal(error: Exception) -> types.JSONRPCError | None:
 def _rejected_line(error: Exception) -> tuple[str, Any]:
     """Return the line that the SDK rejected, and its parsed content.
 
-    The line is "" if it is valid JSON but not a valid message. The content is None if the line
-    cannot be parsed.
+    If the line is valid JSON but not a valid message, the first value is "". If the line cannot be
+    parsed, the content is None. If `error` does not contain the line, return "?" and None.
     """
     if not isinstance(error, ValidationError):
         return "?", None
@@ -81,11 +81,11 @@ def _rejected_line(error: Exception) -> tuple[str, Any]:
             return text, json.loads(text)
         except (ValueError, RecursionError):
             return text, None
-    # The error about a missing field contains the whole object. No object has the fields of all
-    # kinds of messages, so there is such an error for every object.
+    # The SDK compares an object with all kinds of messages, and always reports a missing field,
+    # because no object has the fields of all kinds. This error contains the whole object.
     return "", next((each["input"] for each in details if each["type"] == "missing"), ())
 
 
 def _is_encodable(id: str | int) -> bool:
-    """Return whether an id can be encoded as UTF-8. Text with a lone surrogate cannot."""
+    """Return whether an id can be encoded as UTF-8. This is impossible for a lone surrogate."""
     return isinstance(id, int) or not any("\ud800" <= sign <= "\udfff" for sign in id)

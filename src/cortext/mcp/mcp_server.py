@@ -220,9 +220,9 @@ class Face:
         return await self._run(lambda: Reach(client_folder(roots)))
 
     async def _catch_up(self, request: Request) -> int:
-        """Wait up to `_WAIT` seconds while new messages are read, and report the progress.
+        """Wait up to `_WAIT` seconds while new messages are read.
 
-        Return the number of conversations that are not read yet.
+        Report the progress to the client. Return the number of conversations that are not read yet.
         """
         warming = self._warming
         warming.start()
@@ -235,7 +235,7 @@ class Face:
         return max(warming.unlisted + warming.unread, int(warming.goes_on))
 
     async def _run_or_raise(self, work: Callable[..., T], *args: Any) -> T:
-        """Run `work` in a thread, and raise its errors as errors of the protocol."""
+        """Run `work` in a thread. Replace its errors by `MCPError`, which the client receives."""
         try:
             return await self._run(work, *args)
         except _FAILURES as error:

@@ -25,7 +25,7 @@ class NoMatches(NamedTuple):
 
     `first` is a sentence with the reason. `words` are similar words that occur in conversations. If
     there are no such words, `titles` are conversations with a similar title. `narrowed` are the
-    names of arguments that exclude all results: without them, the search would find something.
+    names of the arguments without which the search would find something.
     """
 
     first: str

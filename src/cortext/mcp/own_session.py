@@ -18,19 +18,19 @@ class Own(NamedTuple):
 
 
 def own_session() -> Own | None:
-    """Return the AI tool that started this process, and the sessions that this tool has open.
+    """Return the AI tool that started this process, and the ids of its open sessions.
 
-    Return None if no AI tool started this process. The list of session ids is empty if the tool has
-    not written its session yet.
+    Return None if no AI tool started this process. The list of ids is empty if the tool has not
+    written its session yet.
     """
     above = {process.pid for process in ancestors()}
     live = live_sessions()
     for tool in tool_names():
         if tool_process(tool) is None:
             continue
-        # A tool may start its own program again, so any parent process may have the session.
+        # Any ancestor process may have the session, because a tool may start its own program again.
         ids = [id for (name, id), pid in live.items() if name == tool and pid in above]
-        # The variable is only a fallback, because the tool may have opened another session later.
+        # The variable may be outdated, because the tool may have opened another session later.
         if not ids and (variable := os.environ.get(find_tool(tool).session_variable or "")):
             ids = [variable]
         return Own(tool, tuple(ids))

@@ -129,8 +129,8 @@ def _bind(row: ConversationRow, own: Own | None, folder: str) -> bool:
     """Bind (link) the client's session to a conversation, and return True.
 
     From then on, cortext adds new messages of the session to the conversation. `own` is the AI tool
-    that started this server, and `folder` is the working folder of the session. Return False if the
-    client's session is unknown.
+    that started this server, and `folder` is the working folder of the session. If the client's
+    session is not known for certain, do nothing and return False.
     """
     if own is None or len(own.ids) != 1:
         return False

@@ -127,10 +127,11 @@ def with_unread(answer: ToolAnswer, count: int) -> ToolAnswer:
 
 
 def fit_budget(build: Callable[[int], ToolAnswer], count: int, tokens: int) -> ToolAnswer:
-    """Return the answer with the most items that has at most `tokens` tokens.
+    """Return an answer with as many items as fit into `tokens` tokens.
 
-    `build` makes the answer with the first `n` of `count` items. Four characters count as one
-    token, in the text and in the facts. The answer without any item is returned if nothing fits.
+    `build(n)` makes the answer with the first `n` of `count` items. Four characters count as one
+    token. Both the text and the facts of the answer must fit. If no item fits, the answer has no
+    items.
     """
     room = CHARACTERS_PER_TOKEN * tokens - _UNREAD_ROOM
 

@@ -35,8 +35,8 @@ def client_folder(roots: Sequence[str] = ()) -> str:
     """Return the folder in which an MCP client works.
 
     `roots` are the folders that the client reports. Return the first root that belongs to a
-    workspace. If there is none, return the first folder that exists: one of the roots, the folder
-    in an environment variable of the AI tool, or the current folder.
+    workspace. If there is none, return the first folder that exists: a root, the folder in an
+    environment variable of the AI tool, or the current folder.
     """
     folders = [os.path.realpath(root) for root in roots if os.path.isdir(root)]
     personal = paths.personal_workspace()
@@ -76,10 +76,10 @@ class Reach:
     ) -> list[ConversationRow]:
         """Return the rows (list entries) of the conversations that the client may see.
 
-        `wanted` filters the rows. New transcripts of AI tools are read for about `patience`
-        seconds; None means no limit. With `capture`, first copy new messages of AI tools into their
-        conversations. A copied workspace contains copies of its conversations, which are listed
-        only with `copies`.
+        `wanted` filters the rows. `everywhere` includes all conversations of this machine. New
+        transcripts of AI tools are read for about `patience` seconds; None means no limit. With
+        `capture`, first copy new messages of AI tools into their conversations. If a workspace was
+        copied, each of its conversations is listed once; with `copies`, it is listed for each copy.
         """
         conversations = ConversationList(self.root, everywhere=everywhere)
         conversations.folder = self.folder
@@ -136,7 +136,7 @@ class Reach:
     def name(self, row: ConversationRow) -> str:
         """Return the id of a conversation for agents. The MCP tools show and accept this id.
 
-        The id is one line that cannot be mistaken for a marker line, which surrounds quotes.
+        The id is one line. It cannot be mistaken for one of the marker lines that surround quotes.
         """
         return escape_field(self._names.of(row))
 
@@ -161,7 +161,7 @@ class Reach:
         """Return whether a search includes the conversation of a row.
 
         A search leaves out the client's own session, because it contains the words of the query. A
-        search also leaves out the conversation to which this session adds its messages.
+        search also leaves out the conversation to which cortext adds the messages of this session.
         """
         own = self._own_session
         if (

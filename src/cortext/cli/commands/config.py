@@ -49,7 +49,10 @@ def complete_value(
 
 
 def _check_word(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
-    """Check that an argument is no misspelt option, and return it. A number such as -5 is none."""
+    """Raise UsageError if an argument looks like a misspelt option; otherwise return the argument.
+
+    A number such as -5 is accepted.
+    """
     query_words(ctx, param, (value,) if value else ())
     return value
 
@@ -108,10 +111,10 @@ def _exit_with_error(error: CortextError, code: int) -> NoReturn:
 
 
 def _check_tool(name: str, value: str) -> None:
-    """Check the value of a setting that needs the name of an AI tool.
+    """Check that a setting gets the name of an AI tool, if the setting needs one.
 
-    Raises BadSettingError if `value` is neither a tool nor a fixed word that the setting allows,
-    such as `ask`. Do nothing for any other setting. `name` is the name of the setting.
+    The value may also be a fixed word that the setting allows, such as `ask`. Raises
+    BadSettingError for any other value. `name` is the name of the setting.
     """
     setting = definition(name)
     if setting.kind == "tool" and value not in setting.choices and not is_tool(value):

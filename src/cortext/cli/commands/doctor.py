@@ -201,7 +201,10 @@ def _problem_lines(health: Health, verbose: bool) -> list[str]:
 
 
 def _conversation_lines(health: Health) -> list[str]:
-    """Return the line that counts the checked conversations, or [] if there are none."""
+    """Return a list with one line that counts the checked conversations.
+
+    The list is empty if no conversation was checked.
+    """
     if not health.conversations:
         return []
 

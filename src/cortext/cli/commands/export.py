@@ -90,7 +90,7 @@ def command(
         raise OptionValueError(f"no message {number}; this conversation {has}")
     session = exported.session
     if first or last:
-        # The document is about the whole conversation.
+        # Leave out the document, because it is about the whole conversation.
         session, left_out = without_document(session)
         if left_out:
             click.echo(f"{left_out.name} is not included, because this is only a part.", err=True)
@@ -139,11 +139,10 @@ def _find(query: str, store: str | None) -> _ExportedSession:
 
 
 def _may_overwrite(path: str) -> bool:
-    """Return whether the user allows the export to overwrite the existing file `path`.
+    """Ask whether the export may overwrite the file `path`, and return True if the user agrees.
 
-    Ask the user, and abort if the user declines. If the file does not exist, or if there is no
-    terminal to ask on, return False without a question. The export then refuses to overwrite a
-    file.
+    Abort if the user declines. If the file does not exist, or if there is no terminal, return False
+    without a question. The export then refuses to overwrite a file.
     """
     if not (os.path.lexists(path) and can_ask()):
         return False
@@ -154,7 +153,7 @@ def _may_overwrite(path: str) -> bool:
 def _warn(damages: Sequence[Damage]) -> None:
     """Print a warning for each damaged part of the conversation.
 
-    Exit with code 5 if a damage is fatal: the export then lacks messages that were saved.
+    Exit with code 5 if a damage is fatal, which means that the export lacks saved messages.
     """
     for damage in damages:
         where = damage.path if damage.line is None else f"{damage.path}, line {damage.line}"

@@ -50,10 +50,11 @@ _ENDINGS = (".md", ".html", ".json", ".jsonl", ".db")
 class _ImportResult(msgspec.Struct, frozen=True):
     """The result of the import of one conversation.
 
-    `new` is False if the conversation existed before. `added` is then the number of messages that
-    were added to it. `elsewhere` and `path` are set only if it
-    exists in another workspace. `elsewhere` is then the folder of that workspace, and `path` is the
-    folder of the conversation.
+    `new` is True if the import created the conversation. If the conversation existed before,
+    `added` is the number of messages that the import added.
+
+    If the conversation is in another workspace, `elsewhere` is the folder of that workspace, and
+    `path` is the folder of the conversation. Otherwise both are "".
     """
 
     id: str
@@ -143,18 +144,19 @@ def _is_file(name: str) -> bool:
 def _join_title(names: tuple[str, ...]) -> tuple[str, ...]:
     """Join the arguments of the command into one title, if they are words of a title.
 
-    If an argument is a file or contains a digit, the arguments are files or ids. In that case,
-    return `names` unchanged.
+    They are words of a title if no argument is a file or contains a digit. Otherwise they are files
+    or ids, and are returned unchanged.
     """
     ids = any(_is_file(name) or any(letter.isdigit() for letter in name) for name in names)
     return names if ids else (" ".join(names),)
 
 
 def _import_session(query: str, id: str | None, store: str | None) -> list[_ImportResult]:
-    """Import the tool session that `query` names as a conversation.
+    """Import a session as a conversation. `query` is the id of the session, or words of its title.
 
-    If the session was imported before, return the results for the existing conversations. Raises
-    UsageError if `id` or `store` is given, because these options work only with files.
+    If the session was imported before, import nothing, and return a result for each existing
+    conversation. Raises UsageError if `id` or `store` is given, because these options work only
+    with files.
     """
     if id is not None or store is not None:
         raise click.UsageError("--as and --store work only with files, not with sessions")
@@ -175,7 +177,7 @@ def _import_session(query: str, id: str | None, store: str | None) -> list[_Impo
 
 
 def _existing_result(row: ConversationRow) -> _ImportResult:
-    """Return the import result for a conversation that exists here or in another workspace."""
+    """Return the import result for an existing conversation of this or another workspace."""
     if row.workspace == paths.workspace_root():
         return _ImportResult(row.key, new=False)
     return _ImportResult(row.key, new=False, elsewhere=row.workspace, path=whole_path(row))

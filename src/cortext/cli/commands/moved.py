@@ -80,10 +80,11 @@ def _undo(old: str) -> None:
 
 
 def _forms(folder: str) -> list[str]:
-    """Return a path as it is typed, and with its symbolic links resolved.
+    """Return the paths that AI tools may have recorded for a folder.
 
-    Some AI tools record the resolved path. The last part can be a link that was made after the
-    move, so the path with only its parent resolved counts too.
+    These are the typed path and the path with its symbolic links resolved. If the last part of the
+    path is a link, the user may have created this link after the move. Therefore the result also
+    has the path with all other links resolved.
     """
     parent, name = os.path.split(folder)
     resolved_parent = os.path.join(os.path.realpath(parent), name)

@@ -33,7 +33,7 @@ class _Plan(msgspec.Struct, frozen=True):
 
     @property
     def touches_own_files(self) -> bool:
-        """True if a secret is in a file that cortext may change and that is not in the archive."""
+        """True if cortext can redact a secret in one of its own files outside the archive."""
         return any(
             finding.ours and not finding.is_copy and not finding.stays for finding in self.found
         )
@@ -148,9 +148,9 @@ def _print_plans(plans: Sequence[_Plan], archive: bool) -> None:
 
 
 def _file_label(found: Sequence[Finding], archive: bool) -> str:
-    """Return the label to print before the path of a file, such as `will be redacted`.
+    """Return the label that is printed before the path of a file, such as `will be redacted`.
 
-    `found` are the secrets in that file. `archive` is True if copies in the archive are redacted
+    `found` are the secrets in the file. If `archive` is True, copies in the archive are redacted
     too.
     """
     if all(finding.is_name for finding in found):
@@ -165,12 +165,12 @@ def _file_label(found: Sequence[Finding], archive: bool) -> str:
 def _redact_all(
     plans: Sequence[_Plan], listed_only: bool, archive: bool, unread: Sequence[str]
 ) -> int:
-    """Redact the conversations one after the other, and return the exit code.
+    """Redact the conversations of all plans, and return the exit code.
 
-    If one conversation fails, continue with the next. Each plan contains the found secrets of one
-    conversation. With `listed_only`, redact only these secrets; otherwise redact every secret in
-    the conversations. With `archive`, also redact the copies in the archive. `unread` are warnings
-    about files that could not be scanned. They were already printed.
+    A plan has the secrets that were found in one conversation. If a conversation cannot be
+    redacted, continue with the next. With `listed_only`, redact only the secrets in the plans.
+    Otherwise redact every secret in the conversations. With `archive`, also redact copies in the
+    archive. `unread` has the warnings about unscanned files that were already printed.
     """
     redacted, done = list[int](), list[_Plan]()
     with purge_after([plan.row for plan in plans]) as failures:
@@ -192,8 +192,8 @@ def _redact(
 ) -> list[RedactResult]:
     """Redact the conversation of one plan, and return the results. Add errors to `failures`.
 
-    The plan contains the found secrets. With `listed_only`, redact only these secrets; otherwise
-    redact every secret in the conversation. With `archive`, also redact the copies in the archive.
+    With `listed_only`, redact only the secrets in the plan. Otherwise redact every secret in the
+    conversation. With `archive`, also redact the conversation's copies in the archive.
     """
     results: list[RedactResult] = []
     if plan.touches_own_files:
@@ -224,10 +224,12 @@ def _print_remaining(
 ) -> int:
     """Scan the redacted conversations again, and print the files that still contain a secret.
 
-    Also print a warning for each file that cannot be read now. Skip warnings that are in `unread`.
-    Return the number of printed warnings, plus the number of files that still contain a secret. The
-    AI tools' own files are printed, but not counted. Without `archive`, the same is true for copies
-    in the archive.
+    Also print a warning for each unreadable file, unless the warning is in `unread`. Return the
+    number of these warnings plus the number of printed files. The number does not include the AI
+    tools' own files. Without `archive`, it does not include copies in the archive either.
+
+    `done` are the plans that were redacted. With `listed_only`, ignore secrets in cortext's files
+    that are not in these plans.
     """
     redacted = {finding.secret for plan in done for finding in plan.found}
     rescanned = look([plan.row for plan in done])

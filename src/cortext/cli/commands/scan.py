@@ -91,9 +91,8 @@ def named(query: str, tool: str | None = None) -> ConversationRow:
 def listed(everywhere: bool, tool: str | None) -> list[ConversationRow]:
     """Return the rows to scan: the conversations of this workspace, or all with `everywhere`.
 
-    `tool` limits the result to sessions of this AI tool. With `everywhere` and without `tool`, add
-    a row for each trash entry. Also add two rows for files that belong to no listed session: one
-    for the archive, and one for the data of programs.
+    With `tool`, return only sessions of this AI tool. Without `tool`, `everywhere` also adds a row
+    for each trash entry, a row for the archive, and a row for the data of programs.
     """
     conversations = ConversationList(paths.workspace_root(), everywhere=everywhere)
     list_filter = ListFilter(tool=tool)
@@ -108,7 +107,10 @@ def listed(everywhere: bool, tool: str | None) -> list[ConversationRow]:
 
 
 def _warn_unlisted(notes: Sequence[str]) -> None:
-    """Log a warning for each damaged session file, because such a file is not scanned."""
+    """Log a warning for each damaged session file, because such a file is not scanned.
+
+    `notes` describe these files.
+    """
     for note in notes:
         logging.getLogger("cortext.scan").warning("could not read %s", note)
 

@@ -100,9 +100,10 @@ def _require_capable(option: str, capability: str, names: Sequence[str]) -> None
 
 
 def show(plan: SetupPlan, *, whole: bool) -> None:
-    """Print the planned changes to stderr: the paths of files, and the changes in existing files.
+    """Print the planned changes.
 
-    With `whole`, also print the contents of created and deleted files, and print to stdout.
+    Print the path of each file, and the differences in existing files, to stderr. With `whole`,
+    also print the contents of created and deleted files, and print everything to stdout.
     """
     for change in plan.changes:
         click.echo(f"{_verb(change)} {short(change.path)}", err=not whole)
@@ -116,7 +117,7 @@ def show(plan: SetupPlan, *, whole: bool) -> None:
 
 
 def _masked(data: bytes | None) -> bytes:
-    """Return the text of a settings file without the values of names such as `token`."""
+    """Return the content of a settings file, with secrets such as the value of `token` redacted."""
     return mask_settings((data or b"").decode("utf-8", "replace")).encode()
 
 

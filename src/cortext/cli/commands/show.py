@@ -101,11 +101,12 @@ class MessageNumberType(click.ParamType[int | str]):
 
 
 class _ShownSession(msgspec.Struct, frozen=True):
-    """The session that `cortext show` shows, with a list of its damaged parts.
+    """The session that `cortext show` shows.
 
-    If the session belongs to a conversation, `row` is the conversation. `markdown` is the path of
-    its document, `files` has the path of its session file, and `sub_agents` are the sessions of its
-    sub-agents. If a conversation has only a document, `session` is None.
+    `session` is None if a conversation has only a document. `damages` are the damaged parts of the
+    session. `row` is the conversation, or None if the session belongs to no conversation.
+    `markdown` is the path of the conversation's document. `files` has the path of the session file.
+    `sub_agents` are the sessions of sub-agents.
     """
 
     session: Session | None
@@ -253,10 +254,10 @@ def _select_part(shown: _ShownSession, part: str) -> _ShownSession:
 
 
 def _as_dict(shown: _ShownSession, wanted: range) -> dict[str, Any]:
-    """Return the dict that `--json` prints: the session with the messages in `wanted`.
+    """Return the dict that `--json` prints: the session, with only some of its messages.
 
-    `wanted` has message numbers. For a conversation, the dict also has the path of its markdown
-    document or of its transcript.
+    `wanted` has the numbers of these messages. For a conversation, the dict also has the path of
+    the markdown document. For a session of an AI tool, it has the path of the transcript.
     """
     session, row = shown.session, shown.row
     where: dict[str, Any] = {"markdown": shown.markdown or None} if row else {}

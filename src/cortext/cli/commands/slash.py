@@ -29,10 +29,10 @@ def command() -> None:
 
 
 def _word_options(function: F) -> F:
-    """Add options to a click command that receives the words after a slash command.
+    """Add the parameters that a click command needs to receive the words after a slash command.
 
-    The user typed these words in an AI tool. The tool passes them as arguments or on stdin. For
-    OpenCode, they are read from the prompt that the user typed.
+    The user types these words in an AI tool. The tool passes them as arguments or on stdin. For
+    OpenCode, cortext finds them in the prompt that the user typed.
     """
     for option in (
         click.argument("words", nargs=-1, type=click.UNPROCESSED),
@@ -126,10 +126,11 @@ def stop(
 
 
 def _read_words(slash: Slash, words: tuple[str, ...], stdin: bool, typed: str | None) -> str:
-    """Return the words that the user typed after the slash command.
+    """Return the words that the user typed after a slash command.
 
-    With `stdin`, read them from stdin. `typed` is the name of a slash command in OpenCode; if it is
-    given, find the words in OpenCode's prompt. Otherwise join the arguments `words`.
+    If `typed` is given, it is the name of a slash command in OpenCode: find the words in OpenCode's
+    prompt. Otherwise, with `stdin`, read the words from stdin. Without `stdin`, join the arguments
+    `words`.
     """
     if typed is not None:
         return typed_words(typed, slash.inside.process if slash.inside else None)
@@ -149,9 +150,10 @@ def _print_answer(
 ) -> None:
     """Print the text that `compose` returns for the words that the user typed.
 
-    `typed` or `name` is the name of the slash command. Both are None if the agent itself called
-    `cortext slash`. If there is a name, put the text between two marks (a frame). The tool stores
-    the text in its transcript, and cortext later recognizes the text there by the marks.
+    If the user typed a slash command, `typed` or `name` is its name. In this case, put a mark
+    before and after the text. The AI tool stores the text in its transcript, and cortext later
+    recognizes the text by these marks. If the agent called `cortext slash` itself, `typed` and
+    `name` are None.
     """
 
     def compose_framed(slash: Slash) -> str:
@@ -159,7 +161,7 @@ def _print_answer(
         text = without_mentions(compose(slash, user_words))
         if command:
             return frame(text, command=command, words=user_words, nonce=slash.nonce)
-        # An agent ran this command. The added line in its transcript later identifies the session.
+        # The agent ran this command. The added line later identifies the session by its transcript.
         return f"{text}\n[cortext {slash.nonce}]" if slash.waits else text
 
     command = typed or name

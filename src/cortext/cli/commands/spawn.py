@@ -138,10 +138,10 @@ def command(task_file: str | None, **options: Any) -> int:
 
 
 def _check_usage(task_file: str | None, options: dict[str, Any]) -> None:
-    """Check that the options ask for only one action and can be combined.
+    """Check that the options of `spawn` can be combined.
 
-    Raises UsageError or CortextError if they cannot. `task_file` is an argument that is always
-    refused.
+    Raises UsageError or CortextError if they cannot, for example because they ask for two actions.
+    `task_file` is an argument that cortext does not support: it is always an error.
     """
     if task_file is not None:
         if options["interactive"] or options["resume"] is not None:

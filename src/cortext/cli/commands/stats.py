@@ -316,8 +316,8 @@ def _dollars(amount: float) -> str:
 def names_of(longest: list[Long]) -> list[str]:
     """Return a unique name for each conversation.
 
-    The name is the id. If several conversations have the same id, add the day. If the day is also
-    the same, add the name of the workspace.
+    The name is the id. If several conversations have the same id, it is `DATE/ID`. If that is not
+    unique either, it is `WORKSPACE/DATE/ID`.
     """
     ids = [long.id for long in longest]
     days = [long.address for long in longest]

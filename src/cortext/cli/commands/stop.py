@@ -42,12 +42,12 @@ def end(chosen: ConversationRow, summary: str | None, *, completed: bool = False
 
 
 def _print_personal(row: ConversationRow, *, is_new: bool) -> None:
-    """Tell the user that a conversation was saved in the personal workspace, and give a hint.
+    """Print that a conversation was saved in the personal workspace, and a hint.
 
-    There are two cases. If the conversation took place in the folder of the current workspace, the
-    hint says how to copy it into this workspace. Otherwise, if `is_new` is true, the hint says how
-    to make a workspace. `is_new` means that the conversation was just created from a tool session.
-    In all other cases, nothing is printed.
+    If the conversation took place in the folder of the current workspace, the hint says how to copy
+    it into this workspace. Otherwise print something only if `is_new` is True. The hint then says
+    how to make a workspace. `is_new` means that the conversation was just created from a tool
+    session.
     """
     saved = f"Saved in your personal workspace, {short(row.workspace)}"
     root = paths.workspace_root()

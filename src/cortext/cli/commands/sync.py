@@ -76,7 +76,10 @@ def _parse_tools(tools: str | None) -> list[str]:
 
 
 def _sync_quietly(chosen: list[str]) -> SyncResult | None:
-    """Sync with low priority. Return None if another process is already syncing."""
+    """Copy the transcripts of the tools `chosen` into the archive, with low priority.
+
+    Return None if another process is already copying transcripts.
+    """
     os.nice(10)
     try:
         return sync(tools=chosen)

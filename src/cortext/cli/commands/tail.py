@@ -83,9 +83,8 @@ def command(
 def _find(words: str, everywhere: bool) -> tuple[LiveSource, ConversationRow | None]:
     """Find a conversation by its id or by words, in the same way as `cortext show`.
 
-    Return two values: an object that reads the messages of the conversation, and the conversation
-    itself. The second value is None if a session was found only in a store. Raises CortextError if
-    the conversation has no session.
+    Return an object that reads its messages, and its row. The row is None for a session that exists
+    only in a store. Raises CortextError if the conversation has no session.
     """
     conversations = ConversationList(paths.workspace_root(), everywhere=everywhere)
     rows = conversations.find(words)
@@ -120,10 +119,10 @@ def _follow(tail: ConversationTail, output: _TailOutput) -> None:
 
 
 def _make_wait() -> Callable[[], None]:
-    """Return a function that waits until it is time for the next check for messages.
+    """Return a function that sleeps until the next check for new messages.
 
-    If stdout is a pipe whose reader has ended, that function raises BrokenPipeError. Without this
-    error, `tail` would run until it prints the next message.
+    The function raises BrokenPipeError if stdout is a pipe and the program that reads it has ended.
+    Without this error, `tail` would run until it prints the next message.
     """
     if not stat.S_ISFIFO(os.fstat(sys.stdout.fileno()).st_mode):
         return lambda: time.sleep(_CHECK_INTERVAL / 1000)
@@ -223,7 +222,7 @@ def _split_ranges(numbers: Sequence[int]) -> Iterator[range]:
 
 
 def _answered_calls(session: Session, numbers: Sequence[int]) -> Iterator[PageBlock]:
-    """Yield the earlier tool calls whose results have just arrived, in short form.
+    """Yield the blocks of earlier tool calls whose results have just arrived, in short form.
 
     `numbers` are the numbers of the messages that have just arrived. The calls were printed before,
     but without their results.

@@ -22,8 +22,8 @@ def complete_entry(
 ) -> list[CompletionItem]:
     """Return the names of trash entries that start with the typed text, for shell completion.
 
-    The name of an entry is the id of its conversation. If this id is not unique in the trash, or is
-    not a single word, the name is the id of the entry itself.
+    The name is the id of the deleted conversation. If that id is not unique in the trash, or is not
+    a single word, the name is the id of the trash entry.
     """
     if ctx.params.get(param.name or ""):
         return []

@@ -38,7 +38,7 @@ _BAR = 20
 _LONG_ID, _SHORT_ID = 36, 13
 """The length of a tool's session id, and of its beginning that a terminal shows."""
 _WARN_FROM = 0.8
-"""The part of the budget from which on a warning appears."""
+"""A warning appears if this part of the budget is spent."""
 
 
 @click.command("usage")
@@ -111,7 +111,10 @@ def _explain_nothing(options: Sequence[str]) -> None:
 
 
 def _as_json(report: UsageReport) -> dict[str, Any]:
-    """Return the report as JSON. The key of a group's name is the grouping, such as `day`."""
+    """Return the report as a dict for JSON.
+
+    The key for the name of a group is the grouping of the report, such as `day`.
+    """
     return {
         "by": report.by,
         "groups": [
@@ -195,7 +198,7 @@ def _print_table(title: str, names: Sequence[str], totals: Sequence[UsageTotals]
 
 
 def _dollars(totals: UsageTotals) -> str:
-    """Return the cost for display. A `+` says that answers without a known price come on top."""
+    """Return the cost for display. A `+` at the end means that some answers have no known price."""
     return f"${totals.cost_usd:,.2f}{'+' if totals.unpriced_answers else ''}"
 
 
@@ -242,7 +245,7 @@ def _print_projection(block: UsageBlock) -> None:
 
 
 def _warn(report: UsageReport, root: str) -> None:
-    """Warn about models without a price, and about the budget."""
+    """Warn about models without a price, and if most of this month's budget is spent."""
     for model in report.unpriced_models:
         click.echo(f"warning: no price is known for {clean(model, lines=False)}", err=True)
     if report.unpriced_models:

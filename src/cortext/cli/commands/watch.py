@@ -69,9 +69,9 @@ def _leave_folder() -> None:
 
 
 class _WatchSignals:
-    """The signal handlers of `watch`. After SIGTERM, `watch` ends with exit code 0.
+    """The signal handlers of `watch`. SIGTERM and Ctrl+C end the loop.
 
-    If the parent process ignores SIGINT, `watch` ignores it too.
+    After SIGTERM, the exit code is 0. If the parent process ignores SIGINT, `watch` ignores it too.
     """
 
     def __init__(self, watching: WatchLoop) -> None:

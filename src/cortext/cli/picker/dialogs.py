@@ -55,9 +55,9 @@ class LineDialog(_Dialog):
 
 
 class ChoiceDialog(_Dialog):
-    """A dialog in which the user chooses one of the names in `among` with a key.
+    """A dialog in which the user presses a key to choose a name from the list `among`.
 
-    The result of the dialog is the name, or None if the user cancels.
+    The result of the dialog is the chosen name, or None if the user cancels.
     """
 
     def __init__(self, question: str, among: Sequence[str], note: str = "") -> None:

@@ -50,8 +50,8 @@ class PickerActions(App[Chosen | None]):
     def load(self, *, everywhere: bool | None = None) -> None:
         """Load the list of conversations again.
 
-        `everywhere` is True for all projects and False for this project. None keeps the current
-        choice.
+        `everywhere` is True for all projects and False for this project. With None, this does not
+        change.
         """
         raise NotImplementedError
 
@@ -170,11 +170,11 @@ class PickerActions(App[Chosen | None]):
         work: Callable[[ConversationRow, str], str],
         note: str = "",
     ) -> None:
-        """Ask the user for a line of text, and run `work` with the conversation and this text.
+        """Ask the user for a text, and run `work` with the chosen conversation and this text.
 
-        The conversation is the chosen one. `value` returns the initial text of the dialog. `work`
-        returns a sentence to show. `note` appears in the dialog only if the chosen entry is a
-        session that is not a conversation of a workspace yet.
+        Do nothing if no conversation is chosen. `value` returns the text that the dialog shows
+        first. `work` returns a sentence for the user. The dialog shows `note` only for a session
+        that is not a conversation of a workspace yet.
         """
         row = self.chosen
         if row is None:
@@ -187,7 +187,10 @@ class PickerActions(App[Chosen | None]):
         self.push_screen(LineDialog(question, value(row), note if row.tool else ""), run_work)
 
     def _run_in_thread(self, work: Callable[[], str]) -> None:
-        """Run `work` in a thread. Then load the list again, and show the sentence from `work`."""
+        """Run `work` in a thread, then load the list again.
+
+        Show the sentence that `work` returns, or the message of its error.
+        """
         self.say("…")
 
         def run() -> None:

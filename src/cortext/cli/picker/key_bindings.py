@@ -8,9 +8,10 @@ import msgspec
 class KeyBinding(msgspec.Struct, frozen=True):
     """A key of the picker and its action.
 
-    `key` is the name of the key in Textual, and `shown` is its name for the user. `said` is its
+    `key` is the name of the key in Textual, and `shown` is its name for the user. `said` is the
     help text. `hint` is a single word for the bottom of the screen, or "". If `of_one` is True, the
-    action needs a chosen conversation, and waits for the running search if nothing is chosen yet.
+    action needs a chosen conversation. If none is chosen yet, the action waits for the running
+    search.
     """
 
     key: str

@@ -108,7 +108,7 @@ class Picker(PickerActions):
     async def action_press(self, action: str) -> None:
         """Run the action of a key that the user pressed.
 
-        First filter the list by the text that was typed before the key.
+        First filter the list by the text that the user typed before this key.
         """
         self._waiting_action = ""
         self.say("")
@@ -136,7 +136,7 @@ class Picker(PickerActions):
 
     @property
     def _is_searching(self) -> bool:
-        """True if the search through the messages for the typed text has no result yet."""
+        """True if the user typed a text, and the search through the messages has no result yet."""
         return self._result is None and bool(self._typed.strip())
 
     async def action_to_chosen(self, action: str) -> None:
@@ -169,7 +169,7 @@ class Picker(PickerActions):
             action, self._waiting_action = self._waiting_action, ""
             if action:
                 self.say("")
-            # Partial matches appear only now, so the user did not mean this conversation.
+            # Do not run the action on a partial match: the user may mean another conversation.
             if action and self.chosen is not None and not result.near:
                 await self.run_action(action)
 
@@ -265,8 +265,8 @@ class Picker(PickerActions):
     def load(self, *, everywhere: bool | None = None) -> None:
         """Load the list of conversations again.
 
-        `everywhere` is True for all projects and False for this project. None keeps the current
-        choice.
+        `everywhere` is True for all projects and False for this project. With None, this does not
+        change.
         """
         is_everywhere = self.shelf.is_everywhere if everywhere is None else everywhere
         self.shelf = PickerItems.everywhere() if is_everywhere else PickerItems.here()

@@ -1,4 +1,4 @@
-"""The conversations that the picker lists, and the filter that applies the typed words."""
+"""The conversations that the picker lists, and functions that filter them by the typed words."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class PickerItems:
     def _load(cls, *, everywhere: bool) -> PickerItems:
         conversations = ConversationList(paths.workspace_root(), everywhere=everywhere)
         rows = conversations.list(capture=True).rows
-        # Nothing is counted while the picker opens.
+        # With `patience=0`, no messages are counted now, so that the picker opens quickly.
         return cls(conversations.add_counts(rows, patience=0), conversations)
 
     @cached_property
@@ -70,7 +70,7 @@ class PickerItems:
         return [row for _, row in matches]
 
     def get_ready(self) -> None:
-        """Prepare the texts that `titled` searches, before the user types."""
+        """Prepare the texts that the method `titled` searches, before the user types."""
         if not self._texts:
             self._texts = [(_searchable_text(row), row) for row in self.rows]
 
@@ -81,7 +81,7 @@ class PickerItems:
         return _no_conversation_lines()
 
     def read_on(self) -> str:
-        """Start to read the transcripts that were not read yet, in the background.
+        """Start to read the remaining transcripts in the background.
 
         Return a note for the user, or "" if all transcripts were read.
         """
@@ -100,7 +100,7 @@ class PickerItems:
 
 
 class PickedText(msgspec.Struct, frozen=True):
-    """A conversation that matches the typed text, and the number of its best message."""
+    """A conversation that matches the typed text. `number` is the number of its best message."""
 
     row: ConversationRow
     number: int

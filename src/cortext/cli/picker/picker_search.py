@@ -24,9 +24,9 @@ from cortext.model.safe_text import clean
 TITLED = "other titles, tags and ids"
 _NEAR = "no exact match; closest results"
 _MAX_RESULTS = 60
+"""The most conversations in the result of a search."""
 _SCAN_SECONDS = 2.0
 """The seconds that a search of the transcripts may take while the user types."""
-"""The most conversations in the result of a search."""
 _PROGRESS_STEP = 20
 """The progress is shown again after this many conversations."""
 _MAX_TITLES = 3
@@ -42,8 +42,8 @@ class ClosedError(Exception):
 class Latest(Generic[Q, A]):
     """A thread that answers only the latest request and drops older requests.
 
-    `answer` computes the answer to a request in the thread. Then `tell` is called with the request
-    and its answer. If `answer` raises an error, `fail` is called with it, and the thread continues.
+    The thread calls `answer` with a request, and then calls `tell` with the request and the answer.
+    If `answer` raises an error, the thread calls `fail` with the error, and continues.
     """
 
     def __init__(
@@ -101,8 +101,8 @@ class FinderResult(msgspec.Struct, frozen=True):
 
     `found` has the matching conversations in the order of `cortext search`. `more` is True if there
     are further matches. If `near` is True, no conversation has all typed words, and `found` has the
-    closest conversations. `notes` has lines for the user, such as the missing words. They appear
-    above the conversations. If nothing was found, they replace the list.
+    closest conversations. `notes` has lines for the user, such as the missing words. The picker
+    shows them above the conversations, or in place of the list if nothing was found.
     """
 
     found: Sequence[PickedText] = ()
@@ -111,10 +111,11 @@ class FinderResult(msgspec.Struct, frozen=True):
     near: bool = False
 
     def with_titled(self, titled: Sequence[ConversationRow]) -> Sequence[ConversationRow | str]:
-        """Return the found conversations and `titled`, with headings that say how they match.
+        """Return the rows of the list: the found conversations, those in `titled`, and headings.
 
-        `titled` are the conversations whose titles or other fields match. Those that are not among
-        the found conversations come last. They come first if the others only match partly.
+        `titled` are the conversations whose title or other fields match. They follow after the
+        found conversations. If the found conversations match only partly, `titled` comes first. A
+        conversation that is in both groups appears only among the found conversations.
         """
         found = [match.row for match in self.found]
         known = {row.identity for row in found}
@@ -129,9 +130,9 @@ class FinderResult(msgspec.Struct, frozen=True):
 class TextFinder:
     """The search of the picker through the messages of conversations.
 
-    When the picker loads a list, there may be new messages. The first search in that list adds them
-    to the full-text index; the picker makes an empty search when it opens. `say` shows the progress
-    of this step. `is_closed` returns True after the picker was closed.
+    After the picker loads a list, the first search adds new messages to the full-text index. The
+    picker makes an empty search when it opens, so that this happens early. `say` shows the progress
+    of the indexing. `is_closed` returns True after the picker was closed.
     """
 
     def __init__(self, say: Callable[[str], None], is_closed: Callable[[], bool]) -> None:
@@ -141,9 +142,9 @@ class TextFinder:
         self._has_shown_progress = False
 
     def find(self, asked: PickerQuery) -> FinderResult:
-        """Return the conversations that match the request.
+        """Search the messages for the typed text.
 
-        If no conversation matches, return suggestions instead.
+        If neither a message nor a title matches, the result has only suggestions for the user.
         """
         finder, everywhere = self._refreshed_finders(asked.shelf)
         if not asked.text:
@@ -176,7 +177,7 @@ class TextFinder:
 
 
 def _make_result(results: RankedResults, asked: PickerQuery, everywhere: Finder) -> FinderResult:
-    """Return the ranked conversations with notes that say how they differ from the typed text."""
+    """Return the ranked conversations, with notes for the user if they match only partly."""
     rows = {row.identity: row for row in asked.shelf.rows}
     shown = results.conversations[:_MAX_RESULTS]
     found = [PickedText(rows[each.identity], useful_texts(each.texts)[0].number) for each in shown]
@@ -202,7 +203,7 @@ def _describe_difference(results: RankedResults) -> list[str]:
 def _explain(asked: PickerQuery, everywhere: Finder) -> FinderResult:
     """Return the notes to show if no conversation matches the typed text.
 
-    If other projects have matches, the notes say how many. Otherwise they have suggestions.
+    If other projects have matches, the notes say how many. Otherwise the notes have suggestions.
     """
     if not asked.shelf.is_everywhere and (count := _count_matches(everywhere, asked.text)):
         return FinderResult(
@@ -222,7 +223,7 @@ def _count_matches(finder: Finder, text: str) -> int:
 
 
 def _suggest(finder: Finder, text: str) -> list[str]:
-    """Return "did you mean" lines with similar words, or with similar titles if there are none."""
+    """Return "did you mean" lines with similar words. If no word is similar, use similar titles."""
     why = explain_no_results(finder, SearchRequest(text))
     words = dict.fromkeys(near for _, near in why.unknown if near)
     titles = dict.fromkeys(row.title for row in why.titles)

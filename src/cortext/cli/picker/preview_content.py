@@ -54,11 +54,10 @@ _MARK_STYLE = "bold yellow reverse"
 class Part(msgspec.Struct, frozen=True):
     """The part of a session that a preview shows.
 
-    `session` has only the shown messages. `first` is the number that the first shown message has in
-    the whole session. `after` is the number of messages that follow the last shown message.
-    `places` are the numbers of all messages with the typed words. `number` is the number of the
-    message to scroll to, or 0. `request` is the first message of the user, or "" if it was not
-    read.
+    `session` has only the shown messages. `first` is the number of the first shown message in the
+    whole session. `after` is the number of messages after the last shown message. `places` are the
+    numbers of all messages with the typed words. `number` is the number of the message to scroll
+    to, or 0 for none. `request` is the first message of the user, or "" if it was not read.
     """
 
     session: Session
@@ -77,11 +76,11 @@ class Part(msgspec.Struct, frozen=True):
 class PreviewPage(msgspec.Struct, frozen=True):
     """The lines of a preview.
 
-    `numbers` has the message number of each line. `matches` has the indexes of the lines with
-    marked words. If `from_end` is True, the preview starts at the end of the page. `places` are the
-    numbers of the messages with the typed words, the last message first. `number` is the message to
-    scroll to, or 0 for none. `count` is the number of messages in the conversation, or None if it
-    was not read. `request` is the first message of the user, or "".
+    For each line, `numbers` has the number of its message. `matches` are the indexes of the lines
+    with marked words. If `from_end` is True, the preview starts at the end of the page. `places`
+    are the numbers of the messages with the typed words, the last message first. `number` is the
+    number of the message to scroll to, or 0 for none. `count` is the number of messages in the
+    conversation, or None if it was not read. `request` is the first message of the user, or "".
     """
 
     lines: Sequence[Text]
@@ -96,9 +95,9 @@ class PreviewPage(msgspec.Struct, frozen=True):
     def line_of(self, number: int) -> int | None:
         """Return the index of the line to scroll to, in order to show message `number`.
 
-        This is the first line of the message that has a marked word. If no word is marked, it is
-        the first line of the message. With `number` 0, return the first line of the page that has a
-        marked word. Return None if there is no such line.
+        This is the first line of the message that has a marked word. If the message has no marked
+        word, it is the first line of the message. If `number` is 0, it is the first line of the
+        page that has a marked word. Return None if the page has no such line.
         """
         marked = (at for at in self.matches if self.numbers[at] == number or not number)
         first_lines = (at for at, other in enumerate(self.numbers) if number and other == number)
@@ -108,9 +107,9 @@ class PreviewPage(msgspec.Struct, frozen=True):
 class PreviewRequest(msgspec.Struct, frozen=True):
     """A request for a preview of the conversation `row`.
 
-    `width` is in columns, and `text` has the words to mark. `number` is the number of the message
-    to scroll to, or 0 if no message was chosen. The number -1 means the conversation's document,
-    and -2 means the text of its sub-agents.
+    `width` is the number of columns, and `text` has the words to mark. `number` is the number of
+    the message to scroll to. 0 means no message, -1 means the document of the conversation, and -2
+    means the text of its sub-agents.
     """
 
     row: ConversationRow
@@ -152,9 +151,10 @@ def _terms(text: str) -> Sequence[Term]:
 
 
 def as_typed(text: str) -> str:
-    """Return a search query for the typed text. It also finds words that start with the last word.
+    """Return a search query for the typed text.
 
-    The user may not have typed the whole last word yet.
+    The last word of the query also finds longer words that start with it, because the user may
+    still be typing this word.
     """
     return f"{text}*" if text[-1:].isalnum() else text
 
@@ -222,7 +222,7 @@ def _read_part(request: PreviewRequest) -> Part:
 
 
 def _read_request(row: ConversationRow) -> str:
-    """Read the first message of the user from the start of a conversation's file."""
+    """Return the beginning of the user's first message. Read only the start of the file."""
     fd = open_file(row.place.lines)
     try:
         start = read_range(fd, 0, _MAX_START)
@@ -303,11 +303,12 @@ def blocks(part: Part, terms: Sequence[Term]) -> Iterator[tuple[int, PageBlock]]
 
 
 def _hidden_matches(part: Part, shown: Set[int]) -> list[int]:
-    """Return the numbers of the messages that have the typed words but no block of their own.
+    """Return the numbers of the matching messages that have no block of their own.
 
-    Such a message is the result of a tool call, and the preview shows only its beginning. `shown`
-    are the numbers of the messages that have a block. All these numbers count from the first
-    message of `part`, which has the number 1.
+    A matching message has the typed words, or is the message to scroll to. It has no block if it is
+    the result of a tool call, because the preview shows only the beginning of the result. `shown`
+    are the numbers of the messages with a block. All numbers start with 1 at the first message of
+    `part`.
     """
     hits = {number - part.first + 1 for number in (*part.places, part.number)}
     return [n for n in range(1, len(part.session.messages) + 1) if n in hits and n not in shown]
@@ -319,10 +320,10 @@ def _result_block(part: Part, number: int, terms: Sequence[Term]) -> tuple[int, 
 
 
 def _expand_stub(part: Part, number: int, stub: str, terms: Sequence[Term]) -> str:
-    """Return the text to show for a tool call: its stub (short form), perhaps with the full call.
+    """Return the text to show for a tool call.
 
-    Add the full call if it has more of the typed words (`terms`) than the stub. `number` is the
-    number of the message within `part`.
+    The text is `stub`, the short form of the call. If the full call has more of the search terms,
+    it follows after the stub. `number` is the number of the message within `part`.
     """
     messages = part.session.messages
     if not terms or number > len(messages):
@@ -352,7 +353,7 @@ def piece(text: str, terms: Sequence[Term], longest: int = _MAX_MESSAGE) -> str:
 
 
 def _heading(session: Session, number: int, role: str) -> str:
-    """Return the heading of a message: its author and its time, as `you · 2026-01-31 14:05`.
+    """Return the heading of a message: its author and its time, such as `you · 2026-01-31 14:05`.
 
     Return "" for a tool message, because it appears below the agent's message before it.
     """

@@ -25,8 +25,8 @@ _READ_DELAY = 0.06
 class PreviewPane(Vertical):
     """The right half of the picker, which shows the chosen conversation.
 
-    `in_app` runs a function in the app's thread, and `fail` shows an error to the user. The pane
-    calls both from its worker thread.
+    The pane reads previews in a worker thread. This thread calls `in_app` to run a function in the
+    app's thread, and `fail` to show an error to the user.
     """
 
     def __init__(
@@ -100,8 +100,8 @@ class PreviewPane(Vertical):
     def read(self, number: int = 0) -> None:
         """Ask the worker thread for a preview that fits the current width.
 
-        The preview shows message `number`. If `number` is 0, it shows the message that was passed
-        to `put`.
+        The preview shows message `number`. If `number` is 0, show the message that was passed to
+        `put`.
         """
         width = self._preview.size.width
         if self._row is not None and width > 1:

@@ -29,20 +29,23 @@ class Preview(ScrollView, can_focus=False):
 
     @property
     def told(self) -> str:
-        """A text such as `match 2 of 5`, or "" if fewer than two messages have the typed words."""
+        """A text such as `match 2 of 5 · ^N next`, or "" if fewer than two messages match."""
         places, number = self._page.places, self._page.number
         if len(places) < 2 or number not in places:
             return ""
         return f"match {places.index(number) + 1} of {len(places)} · ^N next"
 
     def put(self, page: PreviewPage) -> None:
-        """Show a page. Scroll to the message with the typed words, or to the end of the page."""
+        """Show a page, and scroll to its message `number`.
+
+        If the page has no such message, scroll to the start or to the end of the page.
+        """
         self._page, self._strips, self._was_scrolled = page, {}, False
         self._scroll_to_match()
         self.refresh()
 
     def on_resize(self) -> None:
-        """Scroll to the message with the typed words again, because the widget has a new size.
+        """Scroll to the message of the page again, because the widget has a new size.
 
         Keep the position if the user has scrolled since the page appeared.
         """
@@ -64,11 +67,11 @@ class Preview(ScrollView, can_focus=False):
         self.scroll_to(y=max(at - self.size.height // 3, 0), animate=False)
 
     def scroll_to_next_match(self) -> int:
-        """Scroll down to the next marked word in the current message.
+        """Scroll to the next marked word, and return 0.
 
-        If there is none below the visible lines, go to the next message with a marked word. After
-        the last such message, go to the first. Return 0 if that message is on the loaded page.
-        Otherwise return its number, so that the caller can load it.
+        First look below the visible lines of the current message, then in the next messages with a
+        marked word. After the last such message, start again with the first. If the next message is
+        not on the loaded page, do not scroll. Return its number, so that the caller can load it.
         """
         page, bottom = self._page, round(self.scroll_y) + self.size.height
         below = [at for at in page.matches if at >= bottom and page.numbers[at] == page.number]

@@ -35,10 +35,10 @@ Item = ConversationRow | str
 
 
 def without_layout() -> Reactive[Size]:
-    """Return a Textual attribute that stores a size.
+    """Return a Textual attribute that stores the size of a widget.
 
-    If the size changes, Textual does not lay out the screen again. This saves time: after a key
-    press, the layout of the screen takes longer than all other work. Use the attribute for a widget
+    When this size changes, Textual does not lay out the screen again. This saves time, because a
+    layout takes longer than all other work after a key press. Use the attribute only for a widget
     that never moves and has no scroll bar.
     """
     return Reactive(Size(0, 0), layout=False)
@@ -70,12 +70,12 @@ class Field(Input):
 
 
 class Rows(ScrollView, can_focus=False):
-    """The list of conversations and headings. `cursor` is the line of the chosen conversation."""
+    """The list of conversations and headings. `cursor` is the chosen line, counted from 0."""
 
     virtual_size: Reactive[Size] = without_layout()
 
     class Moved(Message):
-        """Sent when another conversation becomes the chosen one, or when none is left to choose."""
+        """Sent when another conversation is chosen, or when there is none to choose."""
 
     class Opened(Message):
         """Sent when the user clicks on the conversation that is already chosen."""
@@ -94,7 +94,7 @@ class Rows(ScrollView, can_focus=False):
         """The lines to show if the list is empty."""
         self._now = clock.now().timestamp()
         self._projects: dict[str, str] = {}
-        """The shortest name that tells the folder of a conversation from the others."""
+        """A dict that maps each folder to its shortest name that no other folder has."""
 
     @property
     def chosen(self) -> ConversationRow | None:
@@ -102,10 +102,9 @@ class Rows(ScrollView, can_focus=False):
         return item if isinstance(item, ConversationRow) else None
 
     def put(self, items: Sequence[Item], keep: tuple[str, str] | None = None) -> None:
-        """Show these items in the list, and choose a conversation.
+        """Show items in the list, and choose the conversation whose `identity` is `keep`.
 
-        Choose the conversation with the identity `keep`, or the first conversation if `keep` is
-        None or is not in the list.
+        If `keep` is None or is not in the list, choose the first conversation.
         """
         self.items, self._now = items, clock.now().timestamp()
         self._projects = project_names(
@@ -210,7 +209,7 @@ class Rows(ScrollView, can_focus=False):
 def marked(text: str, words: Sequence[str], style: Style) -> list[Segment]:
     """Split a title into segments (pieces of styled text), and highlight the given words.
 
-    `style` is the style of the other segments.
+    `style` is the style of the text that is not highlighted.
     """
     folded = text.casefold()
     if len(folded) != len(text):

@@ -64,9 +64,10 @@ def showing(who: str) -> Generator[StreamedAnswer]:
 
 
 class _PlainDisplay:
-    """A display that only prints the text of an answer, and a newline at its end if it has none.
+    """A display that only prints the text of an answer.
 
-    With `cleaned`, remove control characters.
+    If the answer does not end with a newline, the display adds one. With `cleaned`, it removes
+    control characters.
     """
 
     def __init__(self, *, cleaned: bool) -> None:

@@ -25,9 +25,9 @@ class EndSignal(BaseException):
 class Signals:
     """A context manager that raises `EndSignal` on the first SIGTERM or SIGHUP.
 
-    If `tell` is set, it is called with the exception instead. The editable prompt sets it, because
-    a signal handler must not raise while the prompt's own event loop runs. `ended` is the raised
-    exception, or None.
+    If `tell` is set, it is called with the `EndSignal` instead, and nothing is raised. The editable
+    prompt sets `tell`, because a signal handler must not raise while the prompt's own event loop
+    runs. `ended` is the `EndSignal` after a signal, and None before.
     """
 
     def __init__(self) -> None:
@@ -68,10 +68,11 @@ class Signals:
 
     @contextmanager
     def hold(self, *, interrupts: bool = True) -> Generator[None]:
-        """Delay SIGTERM, SIGHUP and Ctrl+C during the `with` block, and raise them at its end.
+        """Delay SIGTERM, SIGHUP and Ctrl+C until the end of the `with` block.
 
-        With `interrupts=False`, ignore Ctrl+C during the block. Use this for the last step of some
-        work: at the end of the block, there is nothing left to interrupt.
+        At the end of the block, raise the exception of the delayed signal. With `interrupts=False`,
+        ignore Ctrl+C during the block. Use this for the last step of some work, because there is
+        nothing left to interrupt after the block.
         """
 
         def interrupt(number: int, frame: FrameType | None) -> None:

@@ -77,8 +77,8 @@ class _PlainInput:
 class _EditablePrompt:
     """A reader with an editable prompt, for a terminal.
 
-    prompt_toolkit runs its own event loop. A signal such as SIGTERM raises its exception inside
-    that loop, so that prompt_toolkit can restore the terminal.
+    prompt_toolkit runs its own event loop. A signal such as SIGTERM ends this loop with an
+    exception, so that prompt_toolkit can restore the terminal.
     """
 
     def __init__(self, repl: Repl, commands: Iterable[str]) -> None:
@@ -136,8 +136,8 @@ def _prompt_session(repl: Repl, commands: list[str]) -> PromptSession[str]:
 def _output() -> Output:
     """Return an output for prompt_toolkit that never asks the terminal for the cursor position.
 
-    A late reply of the terminal would look like typed text. Without a reply, the prompt would wait
-    for seconds.
+    If the terminal replied late, the reply would look like typed text. If it never replied, the
+    prompt would wait for seconds.
     """
     from prompt_toolkit.data_structures import Size
     from prompt_toolkit.output.vt100 import Vt100_Output

@@ -36,9 +36,9 @@ _ALIASES = {"quit": "exit", "q": "exit", "?": "help"}
 class ReplCommand(msgspec.Struct, frozen=True):
     """A slash command of the REPL.
 
-    `given` is a name for the argument of the command, such as `FILE`. `/help` shows this name. The
-    name is "" if the command takes no argument. `help` is the help text. `run` is called with the
-    REPL and the typed argument.
+    `given` is the name of the command's argument in `/help`, such as `FILE`, or "" if the command
+    takes no argument. `help` is the help text. `run` is called with the REPL and the typed
+    argument.
     """
 
     given: str
@@ -73,7 +73,7 @@ def visible_command_names() -> list[str]:
 
 
 def run_command(repl: Repl, text: str) -> None:
-    """Run the slash command in `text`, the typed line.
+    """Run the slash command that the user typed as `text`.
 
     If the command is unknown, print a hint and set `repl.failed`. Raises CortextError if the
     argument is wrong.

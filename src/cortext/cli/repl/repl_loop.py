@@ -58,8 +58,8 @@ def run(
 def _close_interrupted(repl: Repl) -> None:
     """Close the session after an error or a signal.
 
-    Mark it as interrupted, unless the user had already left. If closing fails, only log the error,
-    because a session that was never closed also counts as interrupted.
+    Mark the session as interrupted, unless the user had already left and all turns are saved. If
+    closing fails, only log the error, because an unclosed session also counts as interrupted.
     """
     try:
         repl.session.close(completed=repl.over and not repl.session.waiting)
@@ -116,8 +116,8 @@ def _handle_input(repl: Repl, text: str | None) -> None:
 def _may_leave(repl: Repl) -> bool:
     """Return whether the REPL may end now.
 
-    Return True if all turns are saved. Otherwise warn the user and return False. The user's next
-    attempt to leave succeeds.
+    Return True if all turns are saved, if the user was already warned, or if no person types the
+    input. Otherwise warn the user and return False.
     """
     if repl.save_again() or repl.warned or not is_interactive():
         return True

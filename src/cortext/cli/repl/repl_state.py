@@ -41,8 +41,8 @@ class Repl:
         self.named_tool = ""
         """The tool or command that the user named on the command line, or ""."""
         self.unanswered: tuple[str, str] | None = None
-        """The last message, if it has no answer yet; None otherwise. The second string is the id of
-        the earlier turn that this message sends again, or ""."""
+        """The last message if it has no answer yet, together with an id; None otherwise. The id is
+        the id of the earlier turn that this message sends again, or ""."""
         self.warned: bool = False
         """True if the user was warned that leaving now loses unsaved turns."""
         self.failed = False

@@ -24,7 +24,7 @@ def can_draw(encoding: str | None) -> bool:
 def bar(value: float, most: float, width: int, *, blocks: bool = True) -> str:
     """Return a horizontal bar for `value`, padded with spaces to `width` columns.
 
-    A value of `most` fills the whole width. Without `blocks`, draw the bar in ASCII.
+    The bar for the value `most` fills the whole width. Without `blocks`, draw the bar in ASCII.
     """
     eighths = _eighths(value, most, width)
     whole, part = divmod(eighths, _EIGHTHS)

@@ -101,11 +101,11 @@ def say_nothing_to_resume(wanted: ListFilter = _RESUMABLE, *, everywhere: bool =
 def _explain_empty(
     what: str, command: str, wanted: ListFilter, *, everywhere: bool, how_to_start: bool
 ) -> None:
-    """Print that a list of conversations is empty, and how many matches other folders have.
+    """Print that a list of conversations is empty, and how many conversations other folders have.
 
     `what` is the sentence to print, such as "no conversations here yet". `command` is the command
-    that prints the list, such as `resume --list`. If other folders have matches, suggest this
-    command with `--all`. With `how_to_start`, also print how to start a conversation.
+    that prints the list, such as `resume --list`. If other folders have matching conversations,
+    suggest this command with `--all`. With `how_to_start`, also print how to start a conversation.
     """
     others = 0 if everywhere else len(_list_everywhere(wanted))
     if wanted.kind and not others:
@@ -159,9 +159,10 @@ def list_here(
 ) -> list[ConversationRow]:
     """Return the conversations for a list, and print warnings and notes about them.
 
-    `wanted` filters them, and `everywhere` includes all workspaces. `limit` is the maximum number.
-    If it is None, the limit is the setting `list.limit`; without a terminal there is no limit. With
-    `with_counts`, also fill in the numbers of messages and tokens of tool sessions.
+    `wanted` filters the conversations, and `everywhere` includes all workspaces. `limit` is the
+    maximum number of conversations. If it is None, the limit is the setting `list.limit`; without a
+    terminal there is no limit. With `with_counts`, also fill in the numbers of messages and tokens
+    of tool sessions.
     """
     with ConversationList(paths.workspace_root(), everywhere=everywhere) as conversations:
         if limit is None and sys.stdout.isatty():
@@ -234,9 +235,9 @@ def as_json(rows: Iterable[ConversationRow]) -> list[dict[str, Any]]:
 def paths_as_json(row: ConversationRow) -> dict[str, str | None]:
     """Return the paths of a conversation as a dict for `--json` output.
 
-    `cwd` is the folder in which the conversation took place. A conversation in a workspace has
-    `workspace` and `folder`. A session outside of workspaces has only `transcript`, its file. The
-    other values are None.
+    `cwd` is the folder in which the conversation took place. For a conversation in a workspace,
+    `workspace` and `folder` are set. For any other session, `transcript` is the path of its file.
+    The remaining values are None.
     """
     return {
         "workspace": None if row.tool else row.workspace,
@@ -349,10 +350,9 @@ def short_id(row: ConversationRow) -> str:
 def brief_ids(rows: Sequence[ConversationRow]) -> list[str]:
     """Return a short id for each row, for a narrow terminal. The user can type it to name the row.
 
-    A long id becomes the first of these forms that no other row has: the first three characters,
-    the first `_MAX_NARROW_NAME` characters, or the first `_MAX_NARROW_NAME` characters of
-    `DATE/ID`. Without such a form, the id is not shortened. For a short id or the id of a tool
-    session, return the result of `short_id`.
+    A long id becomes the shortest form from `_id_beginnings` that no other row has. If there is no
+    such form, the id is not shortened. For a short id or the id of a tool session, return the
+    result of `short_id`.
     """
     long = [row for row in rows if not row.tool and len(row.key) > _MAX_NARROW_NAME]
     starts = Counter(start for row in long for start in _id_beginnings(row))
@@ -366,8 +366,8 @@ def brief_ids(rows: Sequence[ConversationRow]) -> list[str]:
 def _id_beginnings(row: ConversationRow) -> tuple[str, ...]:
     """Return the possible short forms of a conversation's id, the shortest first.
 
-    Each is a beginning of the id or of the address `DATE/ID`. If it is unique, the user can type it
-    to name the conversation.
+    These are two beginnings of the id, and the beginning of the address `DATE/ID`. If no other
+    conversation has such a form, the user can type it to name the conversation.
     """
     return row.id[:_ID_DIGITS], row.id[:_MAX_NARROW_NAME], row.address[:_MAX_NARROW_NAME]
 
@@ -433,7 +433,7 @@ def _fitting_columns(widths: dict[str, int], edge: int) -> list[int]:
     """Return the indexes of the table columns that fit into a terminal.
 
     `widths` maps each heading to the width of its column. `edge` is the width of the terminal. The
-    titles always stay. The ids stay unless the rows are numbered.
+    result always includes the titles. It also includes the ids, unless the rows are numbered.
     """
     fitting = dict(widths)
     title = min(fitting.pop("TITLE", 0), _MIN_TITLE)

@@ -25,7 +25,7 @@ def can_page() -> bool:
 
 
 def is_long(lines: int) -> bool:
-    """Return whether this many lines are too many for a screen that also shows a prompt."""
+    """Return whether `lines` lines are too many for a screen that also shows a prompt."""
     import shutil
 
     return lines >= shutil.get_terminal_size().lines
@@ -50,10 +50,10 @@ def page_through(lines: Iterable[str], *, first_line: int = 1) -> None:
 
 
 def _add_pager_argument(argument: str) -> None:
-    """Start the pager with one more argument, if the pager is `less`.
+    """Add an argument to the command of the pager, if the pager is `less`.
 
-    The variable LESS is not used for this purpose: it may end with an option such as `-P`, and
-    everything after it would belong to the prompt.
+    The variable LESS cannot be used for this purpose. It may end with an option such as `-P`, and
+    an added argument would then be part of the prompt.
     """
     if os.path.basename(_pager()) == "less":
         os.environ["PAGER"] = f"{os.environ.get('PAGER', '').strip() or 'less'} {argument}"

@@ -42,9 +42,8 @@ Span = tuple[int, int]
 class HitPage:
     """A formatter that turns search hits into lines of text.
 
-    In a terminal it wraps long lines and marks the found words. `rows` are all conversations. They
-    are needed to print ids that no two conversations share. `question` is the search that found the
-    hits.
+    In a terminal it wraps long lines and marks the found words. `rows` are all conversations, which
+    are needed to find unique ids. `question` is the search that found the hits.
     """
 
     def __init__(self, rows: Sequence[ConversationRow], question: SearchRequest) -> None:
@@ -99,10 +98,9 @@ class HitPage:
         return "\t".join(clean(field, lines=False).replace("\t", " ") for field in fields)
 
     def _cut_title(self, head: str, facts_text: str) -> str:
-        """Cut a title so that the title and the facts after it fit into `_MAX_LINES` lines.
+        """Cut a title so that it fits into `_MAX_LINES` lines, together with the facts after it.
 
-        `head` is the title. `facts_text` is the text with the facts, such as the tool and the
-        status.
+        `head` is the title. `facts_text` has the facts, such as the tool and the status.
         """
         shown = head
         room = min(cells(head), _MAX_LINES * self._width - cells(facts_text))
@@ -206,10 +204,10 @@ def _wrap_spans(text: str, width: int, most: int) -> list[Span]:
 
 
 def _at_values(hits: Sequence[SearchHit]) -> list[str]:
-    """Return the values of the option `cortext show --at` that open these hits.
+    """Return values for the option `cortext show --at` that open these hits.
 
-    The values are the number of the first matching message, and `document` or `agents` if the words
-    are in the document or in the text of sub-agents.
+    The first value is the number of the first matching message. `document` follows if the words are
+    in the document, and `agents` if they are in the text of sub-agents.
     """
     numbers = [str(hit.number) for hit in hits if hit.number > 0]
     roles = dict.fromkeys(hit.role for hit in hits)

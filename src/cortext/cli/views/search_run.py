@@ -86,7 +86,10 @@ def say_difference(answer: SearchPage | FoundConversations) -> None:
 
 
 def _explain_nothing(finder: Finder, request: SearchRequest) -> SearchPage:
-    """Print why nothing was found, and return the closest results; an empty page without any."""
+    """Print why nothing was found, and return the closest results.
+
+    Return an empty page if there are no such results.
+    """
     closest = print_no_results(finder, request)
     # A missing or unreadable conversation may contain the words.
     say_damaged(finder.conversations.damaged)
@@ -98,7 +101,7 @@ def _explain_nothing(finder: Finder, request: SearchRequest) -> SearchPage:
 def _say_loose(exact: Sequence[bool]) -> None:
     """Print how many hits match only if punctuation is ignored.
 
-    `exact` has one flag for each hit. The flag is False for such a hit.
+    `exact` has a flag for each hit. The flag is False if the hit matches only without punctuation.
     """
     if count := exact.count(False):
         some = "1 result matches" if count == 1 else f"{count} results match"
@@ -107,7 +110,7 @@ def _say_loose(exact: Sequence[bool]) -> None:
 
 
 def _say_unscanned(answer: SearchPage) -> None:
-    """Print which transcripts were not searched for the whole query."""
+    """Print which transcripts were not searched completely."""
     for path in answer.too_large:
         say(f"Not searched, because it is too large: {clean(short(path), lines=False)}")
     if answer.left:
@@ -208,9 +211,9 @@ def _as_json(hit: SearchHit, names: Names) -> dict[str, Any]:
 
 
 def print_no_results(finder: Finder, question: SearchRequest) -> SearchPage:
-    """Print why a search found nothing.
+    """Print why a search found nothing, and return the closest results.
 
-    Return a page with the messages that have some of the words, or an empty page.
+    These are messages that have some of the words. If there are none, the returned page is empty.
     """
     if not finder.rows:
         for line in ("No results: there are no conversations yet.", *no_history_lines()):
@@ -237,7 +240,8 @@ def print_no_results(finder: Finder, question: SearchRequest) -> SearchPage:
 def _say_unknown(words: Sequence[tuple[str, str]]) -> None:
     """Print the query words that occur in no conversation.
 
-    `words` has pairs: such a word, and a similar word for "did you mean" or "".
+    Each pair in `words` is such a word and a similar word for "did you mean". If there is no
+    similar word, the second string is "".
     """
     for word, other in words:
         if other:
@@ -272,9 +276,9 @@ def _say_filtered(why: NoResultsReason, request: SearchRequest) -> None:
 
 
 def _format_option(option: str, request: SearchRequest) -> str:
-    """Return a search option with its value in the request, such as `--tool claude`.
+    """Return an option of a search with its value, such as `--tool claude`.
 
-    An option without a value is returned unchanged.
+    `request` is the search, which has the value. If the option has no value, return it unchanged.
     """
     wanted, narrow = request.wanted, request.narrow
     values = {

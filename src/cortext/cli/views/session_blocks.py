@@ -65,7 +65,7 @@ def short(session: Session, wanted: range) -> Iterator[PageBlock]:
 def sub_agent_blocks(sessions: Sequence[Session], *, whole: bool) -> Iterator[PageBlock]:
     """Yield one block for each session of a sub-agent, with its id and title.
 
-    With `whole`, yield all its messages instead of the title.
+    With `whole`, yield a block without the title, and then the blocks of all its messages.
     """
     for session in sessions:
         count = counted(len(session.messages), "message")
@@ -78,8 +78,8 @@ def sub_agent_blocks(sessions: Sequence[Session], *, whole: bool) -> Iterator[Pa
 def in_full(session: Session, wanted: range, *, alone: bool) -> Iterator[PageBlock]:
     """Yield the blocks of the messages whose numbers are in `wanted`, with full tool calls.
 
-    The results of tool calls are in later messages. With `alone`, also yield these later messages,
-    even if their numbers are not in `wanted`.
+    The results of tool calls are in later messages. With `alone`, also yield the messages with the
+    results, even if their numbers are not in `wanted`.
     """
     recorded = _separate_calls(session)
     if not session.messages:
@@ -122,10 +122,10 @@ def _heading_block(session: Session, number: int) -> PageBlock:
 
 
 def _separate_calls(session: Session) -> dict[int, list[ToolInvocation]]:
-    """Group the tool calls of `session.tool_history` by the number of the message after them.
+    """Return the tool calls that only `session.tool_history` contains.
 
-    Calls after the last message belong to the last message. A call that is also in a message is
-    left out.
+    The calls are grouped by the number of the message after them. Calls after the last message have
+    the number of the last message.
     """
     ids = {
         tool_call_stubs.id_of(data)

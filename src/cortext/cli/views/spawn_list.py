@@ -122,7 +122,8 @@ def _columns(rows: Sequence[ConversationRow]) -> list[list[str]]:
 def _lines(columns: list[list[str]], widths: list[int]) -> list[str]:
     """Return the lines of the table, with each column cut or padded to its width.
 
-    A narrow column of times shows only the date. Titles, the last column, are never cut here.
+    If the column of times is narrow, it shows only dates. The last column has the titles, which are
+    not cut here.
     """
     shown: list[Sequence[str]] = []
     for number, (column, width) in enumerate(zip(columns, widths, strict=True)):

@@ -22,7 +22,8 @@ def is_plain(column: Sequence[str]) -> bool:
 def align(column: Sequence[str], width: int, *, right: bool = False) -> list[str]:
     """Return the cells, each cut or padded with spaces to exactly `width` terminal columns.
 
-    With `right`, align the cells to the right, if all cells are ASCII and none must be cut.
+    With `right`, align the cells to the right. This works only if all cells are ASCII and no cell
+    is too wide.
     """
     if not is_plain(column) or max(map(len, column)) > width:
         return [fit(cell, width) for cell in column]
