@@ -19,21 +19,21 @@ _log = logging.getLogger("cortext.archive")
 
 
 def folder_of(tool: str) -> str:
-    """Return the folder of the archive for the copies of a tool's transcripts."""
+    """Return the archive's folder for the copies of a tool's transcripts."""
     return os.path.join(paths.archive(), tool)
 
 
 def temp_dir() -> str:
-    """Return the folder of the archive for temp files. A copy is written there and then renamed."""
+    """Return the archive's folder for temp files. A copy is written there and then renamed."""
     return os.path.join(paths.archive(), ".temp")
 
 
 class Memory:
-    """The saved state of each archive copy of one tool, by the name of the copy.
+    """The saved states of one tool's copies in the archive.
 
-    A state says how much of the transcript is in the copy. The states only save time. Without them,
-    a sync (which updates the copies) must decompress the copies and compare them with the
-    transcripts.
+    `copies` maps the name of each copy to its state. A state says how much of the transcript is in
+    the copy. States only save time: without a state, a sync must decompress the copy and compare it
+    with the transcript. A sync updates the copies in the archive.
     """
 
     def __init__(self, tool: str) -> None:

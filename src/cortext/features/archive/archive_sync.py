@@ -39,9 +39,10 @@ Progress = Callable[[int, int], None]
 class ToolSyncResult(msgspec.Struct):
     """The result of a sync for one tool. A sync copies transcripts into the archive.
 
-    `new`, `grown`, `replaced` and `unchanged` count copies. `deleted` counts transcripts that were
-    skipped because the user deleted the session. `read` is the number of new bytes. `sources` is
-    the uncompressed size of all copies, and `packed` is their compressed size, in bytes.
+    `new`, `grown`, `replaced` and `unchanged` are the numbers of copies with this outcome.
+    `deleted` is the number of transcripts that were skipped because the user deleted the session.
+    `read` is the number of new bytes in the transcripts. `sources` is the uncompressed size of all
+    copies, and `packed` is their compressed size, in bytes.
     """
 
     tool: str
@@ -164,7 +165,7 @@ class _ToolSync:
         except OSError as error:
             self._errors.append(SyncFailure(item.path, reason_of(error)))
             return
-        except CortextError as error:  # no copy is better than a copy with a redacted secret
+        except CortextError as error:  # make no copy with a secret that the user redacted
             self._errors.append(SyncFailure(item.path, str(error)))
             return
         self._memory.put(item.name, done.known)
@@ -222,8 +223,9 @@ def keep(tool: str, id: str, *, wait: float = 10.0) -> bool:
 class Deleted(msgspec.Struct, frozen=True):
     """The outcome of deleting a tool session from the archive.
 
-    `entry` is the trash entry with our copy, or None if there was no copy. `remains` is the path of
-    the tool's own file, or "" if the tool has no file of the session.
+    `entry` is the trash entry with the archive's copy, or None if there was no copy. `remains` is
+    the path of the tool's own file, which is not deleted, or "" if the tool has no file of the
+    session.
     """
 
     entry: TrashEntry | None

@@ -72,10 +72,10 @@ def notice() -> str:
 
 
 def claim_start(stamp: str, every: float) -> bool:
-    """Return whether a background process may start now, and record the start if it may.
+    """Return whether a background process may start now. If it may, record the start.
 
-    It may start if the last start was at least `every` seconds ago. The modification time of the
-    file `stamp` is the time of the last start.
+    A process may start if the last start was at least `every` seconds ago. `stamp` is the path of a
+    file. Its modification time is the time of the last start.
     """
     try:
         if 0 <= time.time() - os.stat(stamp).st_mtime < every:

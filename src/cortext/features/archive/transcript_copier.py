@@ -54,7 +54,7 @@ class Copier:
         return follow(item.path, target, known, temp_dir=temp_dir(), document=document)
 
     def move(self, old: str, new: str) -> None:
-        """Record the redactions of a copy under its new name, after the copy was renamed."""
+        """Move the saved redactions of a copy to its new name `new`, after the copy was renamed."""
         if self._redactions:
             self._redactions.move(old, new)
             self._redactions.save()
@@ -89,7 +89,11 @@ class Copier:
     def _copy_compressed(
         self, item: ArchiveItem, bare: str, known: CopyState | None, mask: Redactor | None
     ) -> CopyUpdate:
-        """Update the copy of a transcript that the tool itself has compressed."""
+        """Update the copy of a transcript that the tool itself has compressed.
+
+        `bare` is the path of the copy without its suffix. `known` is the saved state of the copy,
+        and `mask` is the redactor of the copy. Both can be None.
+        """
         fingerprint = stat_fingerprint(os.stat(item.path))
         if known and known.print == fingerprint and os.path.exists(bare + SUFFIX):
             return CopyUpdate(known)

@@ -1,9 +1,10 @@
 """Bindings: a binding says that the messages of a tool session belong to a conversation.
 
-The head of a conversation is its session without the messages. `bind` writes a `ToolBinding` into
-the head. It also writes a link from the session to the conversation into the catalog, the database
-of all conversations. `find_binding` follows the links of a session and checks the heads of these
-conversations. A link is only a hint: the head decides.
+A binding is a `ToolBinding` in the head of the conversation. The head is the conversation's session
+without its messages. The function `bind` writes the binding, and a link from the tool session to
+the conversation. The link is in the catalog, the database of all conversations. The function
+`find_binding` follows the links of a tool session, and checks the binding in each head, because
+links can be outdated.
 """
 
 from __future__ import annotations
@@ -60,14 +61,15 @@ class ConversationRef(Struct, frozen=True):
 
     @property
     def workspace(self) -> str:
-        """The folder of the workspace. `ConversationRow` has an attribute with this name too."""
+        """The folder of the workspace, under the same name as in `ConversationRow`."""
         return self.root
 
     @classmethod
     def at(cls, root: str, path: str) -> ConversationRef:
-        """Return the conversation in the folder `path`, relative to the workspace `root`.
+        """Return a reference to the conversation in a folder.
 
-        Raises ValueError if the path has fewer than three parts.
+        `root` is the folder of the workspace. `path` is the conversation's folder relative to
+        `root`. Raises ValueError if `path` has fewer than three parts.
         """
         shelf, day, name = path.rsplit("/", 2)
         return cls(root, ConversationPath(f"{root}/{shelf}", day, name))
@@ -84,13 +86,13 @@ def bind(
 ) -> None:
     """Bind a tool session to a conversation, so that its new messages are copied there.
 
-    Only messages after `after` belong to the conversation. `after` is a time or a message id, or ""
-    for the whole session. None means that the conversation starts with the current exchange, which
-    is the user's latest request and the answer to it.
+    `after` says where the binding starts: at a time, or after the message with this id. "" means at
+    the start of the session. None means at the current exchange, which is the user's latest request
+    with its answer. Only messages after the start belong to the conversation.
 
-    A session that is already bound to this conversation is not bound again. If it is bound to
-    another conversation, the old binding ends where the new binding starts. `path` is the
-    transcript, if it is known. `cwd` is the working folder of the tool.
+    If the session is already bound to this conversation, nothing changes. If the session is bound
+    to another conversation, the old binding ends where the new binding starts. `path` is the path
+    of the transcript, or "" if it is unknown. `cwd` is the working folder of the tool.
     """
     find_tool(tool)
     ref = ConversationRef(conversation.workspace, conversation.place)
@@ -170,7 +172,7 @@ def mark_all_seen(
     """Record that the agent of a tool session knows all current messages of a conversation.
 
     The record is a digest in the binding of the session. The digest is made from the ids of all
-    messages that came from other sessions.
+    messages that do not come from this session.
     """
     live = _live_messages(conversation.place)
 
@@ -195,8 +197,8 @@ def find_binding(
 ) -> ConversationRef | None:
     """Return the conversation that new messages of a tool session belong to, or None.
 
-    `cwd` is the folder in which the tool works. If `refresh` is true, the workspace of that folder
-    is read again even if the catalog has a link.
+    `cwd` is the folder in which the tool works. If `refresh` is true, the catalog is updated before
+    the search, as in `bound_conversations`.
     """
     found = bound_conversations(tool, session_id, cwd, refresh=refresh)
     return _choose_checkout(found, session_id, cwd or paths.current_folder())
@@ -207,10 +209,11 @@ def bound_conversations(
 ) -> list[ConversationRef]:
     """Return every conversation that new messages of a tool session belong to.
 
-    The catalog has links from sessions to conversations. It may lack new conversations, for example
-    from another machine. Therefore some workspaces are read again if `refresh` is true, or if no
-    linked conversation is in the workspace of `cwd`. The workspaces to read are the workspace of
-    `cwd`, the personal workspace, and workspaces that the catalog does not know yet.
+    The conversations are looked up in the catalog, which may lack new conversations, for example
+    from another machine. If the catalog has no such conversation in the workspace of `cwd`, the
+    catalog is updated, and the lookup is repeated. If `refresh` is true, the catalog is updated
+    before the first lookup. The update reads the workspace of `cwd`, the personal workspace, and
+    workspaces that the catalog does not know yet.
     """
     cwd_root = paths.workspace_root(cwd or None)
     with Catalog.at_home() as catalog:
@@ -280,11 +283,11 @@ def bound_messages(
 
 
 def find_start(binding: ToolBinding, messages: Sequence[SessionMessage]) -> int | None:
-    """Return the index of the first message that belongs to a conversation; None if there is none.
+    """Return the index of the first message that belongs to a conversation.
 
     `messages` are all messages of a tool session. `binding` links the session to the conversation.
-    If the binding starts at a message id, return the index after that message. Times do not matter
-    then, because they can go backwards.
+    If the binding starts at a message id, return the index after that message, even if no message
+    follows yet. If the binding starts at a time, return None if there is no later message.
     """
     if not binding.start:
         return 0
@@ -311,10 +314,10 @@ def _find_end(binding: ToolBinding, messages: Sequence[SessionMessage], start: i
 def find_exchange_start(messages: Sequence[SessionMessage]) -> str:
     """Return the id of the last message before the current exchange, or "" if there is none.
 
-    An exchange is a request of the user and everything up to the next request. A tool may write the
-    request to its transcript only after the commands of the request have run. So if the last
-    message is a complete answer, the current request is not in `messages` yet. Then return the id
-    of that answer.
+    An exchange is a request of the user and everything up to the next request. Some tools write a
+    request to the transcript only after the commands of the request have run. Therefore, if the
+    last message is a complete answer, the current request is still missing, and the id of this
+    answer is returned.
     """
     if not messages:
         return ""
@@ -373,8 +376,8 @@ def _live_messages(place: ConversationPath) -> list[SessionMessage]:
 def _time_to_message_id(messages: Sequence[SessionMessage], after: str) -> str:
     """Convert the time `after` to the id of the last message at or before that time.
 
-    Return `after` unchanged if it is a message id, or if there is no such message. An id is more
-    exact than a time, because later messages may have earlier times.
+    If `after` is already a message id, or if there is no such message, return `after`. An id is
+    more exact than a time, because later messages may have earlier times.
     """
     when = _parse_time(after)
     if when is None or _index_of(after, messages) is not None:

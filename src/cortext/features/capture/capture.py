@@ -88,10 +88,10 @@ class Captured(NamedTuple):
 def capture(root: str, place: ConversationPath, *, whole: bool = False) -> Captured:
     """Copy new messages of the bound tool sessions into a conversation.
 
-    If the user stopped the conversation, later messages are copied only after a new request of the
-    user. If `whole` is true, read the whole sessions, and copy such messages at once. If a session
-    cannot be read, the result has a note about the session. If the disk is the cause and `whole` is
-    false, raise SessionStorageError.
+    If the user stopped the conversation, new messages are copied only after the user's next request
+    in the tool. If `whole` is true, they are copied at once, and the sessions are read from the
+    beginning. If a session cannot be read, the result has a note about the session. But if `whole`
+    is false and reading again may succeed, SessionStorageError is raised instead.
     """
     if not FolderStore(root).head_at(place).native:
         return Captured()
@@ -178,8 +178,8 @@ class _Capture:
     def _may_have_transcript(self, binding: ToolBinding) -> bool:
         """Return whether a transcript that was missing before may exist now.
 
-        `binding` names the session of the transcript. The result is True if this session is the
-        latest open session, or if the file of the binding exists.
+        `binding` is the binding of the transcript's session. The result is True if this is the
+        latest open binding, or if the file at `binding.path` exists.
         """
         latest = [each for each in self._bindings if each.is_open][-1]
         return binding is latest or (
@@ -280,9 +280,10 @@ class _Capture:
         )
 
     def _must_wait(self, new: Sequence[SessionMessage]) -> bool:
-        """Return whether the new messages must wait, because the conversation was stopped.
+        """Return whether the messages `new` must not be stored yet.
 
-        `new` are the new messages. They need not wait if they contain a request of the user.
+        If the user stopped the conversation, new messages wait until they contain a new request of
+        the user. If the whole sessions are read, they never wait.
         """
         paused_as_idle = self._head.status == "paused" and self._head.stop_reason == REASON
         continues = self._head.status == "active" or paused_as_idle

@@ -51,7 +51,7 @@ def capture_grown(
 
     `rows` are the conversations to list, and `sessions` are tool sessions that have new messages.
     The result is sorted by recency. The capture stops after about `patience` seconds; None means no
-    limit. It also works if no hooks are installed.
+    limit. This keeps lists up to date even if no hooks are installed.
     """
     deadline = None if patience is None else time.monotonic() + patience
     indexes: dict[str, list[int]] = {}

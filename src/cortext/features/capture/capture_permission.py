@@ -39,7 +39,8 @@ def may_capture(
     """Return whether a conversation may capture a tool session.
 
     The result is True if the session was bound on this machine, took place in the workspace `root`,
-    or has no transcript. `path` is the transcript, if it is known.
+    or has no transcript. Otherwise it is False. `path` is the path of the transcript, or "" if it
+    is unknown.
     """
     if is_allowed(place, tool, session):
         return True

@@ -74,11 +74,11 @@ class Progress(Struct):
 
 
 class CapturedMessage(msgspec.Struct, frozen=True):
-    """One line of the ledger (the list of captured messages). It describes one message.
+    """One line of the ledger, the list of captured messages. Each line describes one message.
 
-    `session` is the label of the tool session. `fingerprint` is the fingerprint that the message
-    had when it was captured. It is the constant REMOVED if the user has removed the message since
-    then.
+    `session` is the label of the tool session. `fingerprint` is the message's fingerprint at the
+    time of its capture. If the user has removed the message since then, `fingerprint` is the
+    constant REMOVED.
     """
 
     id: str
@@ -93,7 +93,8 @@ _decode_line = Decoder(CapturedMessage).decode
 def point_key(binding: ToolBinding) -> str:
     """Return the key of a binding in `Progress.points`.
 
-    The key changes when the binding ends, so the session is then read one last time.
+    The key contains the end of the binding. So when a binding ends, its new key has no point yet,
+    and the next capture reads the session one last time.
     """
     return f"{binding.tool} {binding.session_id} {binding.start or ''} {binding.end or ''}"
 
@@ -130,11 +131,11 @@ def store_progress(place: ConversationPath, progress: Progress) -> None:
 
 
 class CaptureLedger:
-    """The ledger file of one conversation: a line for each message that was captured into it.
+    """The ledger file of one conversation. It has a line for each captured message.
 
     `head` is the conversation's session without its messages. The first line of the ledger has the
-    id and the creation time of the head. This line shows whether the ledger belongs to an earlier
-    conversation in the same folder.
+    id and the creation time of `head`. If `head` has another id or time, the ledger belongs to an
+    earlier conversation in the same folder.
     """
 
     def __init__(self, place: ConversationPath, head: Session) -> None:
@@ -177,7 +178,7 @@ class CaptureLedger:
             file.write(b"\n" + b"".join(lines))
 
     def replace(self, captured: Iterable[CapturedMessage]) -> None:
-        """Replace all lines of the ledger by lines for these messages."""
+        """Replace all lines of the ledger by one line for each message in `captured`."""
         remove_if_there(self._path)
         self.add(captured)
 

@@ -44,11 +44,11 @@ def conversation_of_session(root: str) -> ConversationRow | None:
 def find_current_binding(inside: Inside, *, surely: bool = False) -> ConversationRef | None:
     """Return the conversation of the current tool session, or None if it is uncertain.
 
-    `inside` describes the tool that runs this command. `inside.ids` lists the candidates (the
-    sessions that may be the current session). A candidate is bound if it is linked to a
-    conversation. The result is a conversation only if all bound candidates are linked to it. If
-    `surely` is true, all candidates must be bound. If a conversation already waits for the session
-    of the tool's process, it is returned without these checks.
+    `inside` describes the tool that runs this command. `inside.ids` are the sessions that may be
+    the current session. If a conversation already waits for the session of the tool's process,
+    return this conversation. Otherwise return the conversation to which these sessions are bound,
+    if it is the same for all of them. Sessions that are not bound are ignored. But if `surely` is
+    true, the result is None if any of the sessions is not bound.
     """
     if inside.process and not inside.is_told:
         resolve_pending_all(inside.tool)
@@ -65,9 +65,9 @@ def make_conversation(
 ) -> ConversationRef:
     """Create a conversation of type `chat` from a tool session, and capture all its messages.
 
-    `root` is the workspace, `id` is the session id, and `path` is the transcript if it is known.
-    `cwd` becomes the working folder if the session names none. If `at_rest` is true, the new
-    conversation is paused, and has the times of the session.
+    `root` is the workspace, and `id` is the session id. `path` is the path of the transcript, or ""
+    if it is unknown. `cwd` becomes the working folder if the session names none. If `at_rest` is
+    true, the new conversation is paused, and has the times of the session.
     """
     found = find_transcript(tool, id, path)
     glance = None

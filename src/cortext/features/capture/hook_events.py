@@ -61,8 +61,9 @@ _START_EVENTS = ("SessionStart", "session.created")
 class HookCall(msgspec.Struct, frozen=True):
     """One call of `cortext hook`, in the same form for all tools. Unknown values are "".
 
-    `id` is the tool's session id, and `path` is the transcript. `prompt` and `answer` are the last
-    messages of the user and the model. `source` is why a session starts, such as "clear".
+    `id` is the tool's session id, and `path` is the path of the transcript. `prompt` is the last
+    message of the user, and `answer` is the last message of the model. `source` is why a session
+    starts, such as "clear".
     """
 
     tool: str
@@ -225,7 +226,7 @@ def _recall(call: HookCall, process: Process | None) -> dict[str, Any]:
         return {}
     if not tool.load("recall")(call.source, process.arguments if process else ()):
         return {}
-    # Import late: few events recall, and the search for decisions takes 2 bare starts.
+    # Import late: few events need a recall, and this import takes as long as two bare starts.
     from cortext.features.recall.session_recall import make_recall
 
     text = make_recall(call.tool, call.cwd, call.path)

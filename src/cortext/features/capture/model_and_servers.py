@@ -1,11 +1,9 @@
 """Find the model and the MCP servers of an agent before its transcript names them.
 
 A hook names the model when a session starts. At that time, the session is often not bound to a
-conversation. Therefore the model is stored in a file until the session ends. The tool's own
-settings name the MCP servers. The model and the servers are written into `agent_config` of
+conversation. Therefore the model is stored in a file until the session ends. The MCP servers come
+from the tool's own settings. The model and the servers are written into `agent_config` of
 `session.json`. Unknown values stay null there.
-
-The head of a conversation is its session without the messages.
 """
 
 from __future__ import annotations

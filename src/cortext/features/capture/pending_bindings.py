@@ -1,10 +1,10 @@
-"""Pending bindings: a conversation waits until the session of a tool's process is known.
+"""Pending bindings: bindings to a tool session whose id is not known yet.
 
 A binding links a conversation to a tool session. Some tools do not pass the id of the session to
-the commands that they run. Then the binding names the tool's process until the session is known.
-For each process, a file below `running/waiting` names the conversation that waits. Our command
-prints a nonce, a random text that appears in exactly one transcript. The session whose transcript
-contains the nonce is the session of the command.
+the commands that they run. Then the binding names the tool's process, until the session is known.
+For each process, a file below `running/waiting` names the conversation that waits for the session.
+To find the session, our command prints a nonce: a random text. Only the transcript of the command's
+session contains the nonce.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ def bind_process(
 ) -> None:
     """Add a pending binding: the conversation waits for the session of a tool's process.
 
-    `nonce` is the random text that our command prints. If it is given, only a session that contains
-    the nonce is bound.
+    `nonce` is the random text that our command prints, or "". The nonce shows which session is
+    meant, because only the transcript of that session contains it.
     """
     ref = ConversationRef(conversation.workspace, conversation.place)
     stored = Workspace(ref.root).store.read(ref.path)[0].messages
@@ -134,12 +134,12 @@ def resolve_pending_all(tool: str) -> None:
 
 
 def resolve_pending_by_content(ref: ConversationRef) -> None:
-    """Find the sessions of a conversation's pending bindings in the transcripts, and bind them.
+    """Find the sessions of a conversation's pending bindings, and bind them.
 
-    The session whose transcript contains the binding's nonce (a random text that our command
-    printed) is bound. If no transcript contains the nonce, the start times decide: exactly one
-    session must have begun after the process started and soon after the binding was made. If the
-    session stays uncertain, the binding stays pending.
+    First search the transcripts for the binding's nonce, a random text that our command printed. If
+    no transcript contains the nonce, and the process cannot write it any more, compare times: the
+    session must have begun after the process started, and soon after the binding was made. If
+    several sessions are possible, or none, the binding stays pending.
     """
     for binding in _pending_bindings(ref):
         sources = list(open_bridge(binding.tool).sources())
@@ -164,9 +164,10 @@ def describe_pending(ref: ConversationRef) -> list[str]:
 
 
 def note_nonce(tool: str, process: Process, nonce: str) -> bool:
-    """Store the nonce, the random text that our command printed while a tool's process ran it.
+    """Store the nonce that our command printed in the process of a tool.
 
-    Return whether this is the first nonce of the process.
+    The nonce is a random text that shows which session ran our command. Return whether this is the
+    first nonce of the process.
     """
     path = _process_file(tool, process, "asked")
     first = not os.path.exists(path)
@@ -180,8 +181,8 @@ def disambiguate_session(inside: Inside) -> Inside:
     """Return `inside` with only the session in which the user last ran a command of cortext.
 
     `inside` describes the tool that runs this command, and the sessions that may be the current
-    session. If an agent runs this command, the user's last command is the reason. Therefore both
-    commands run in the same session. If the session stays uncertain, return `inside` unchanged.
+    session. An agent usually runs this command because of the user's last command. Therefore both
+    commands belong to the same session. If the session stays uncertain, return `inside` unchanged.
     """
     if inside.id or not inside.ids or inside.process is None:
         return inside
@@ -200,7 +201,7 @@ def find_current_session(inside: Inside) -> str:
 
 
 def _find_commanded_session(inside: Inside) -> tuple[str, float]:
-    """Return the id of the session in which our command last ran, and the time of the command.
+    """Return the id of the session that last ran our command, and the time of the command.
 
     The id is "" if the session is uncertain. The time is in seconds since 1970.
     """
@@ -242,9 +243,9 @@ def _process_of(binding: ToolBinding) -> Process:
 
 
 def _process_label(binding: ToolBinding) -> str:
-    """Return a label for the unknown session of a pending binding.
+    """Return the label of the unknown session of a pending binding.
 
-    The consent to capture the session is recorded under this label.
+    The permission to capture the session is stored under this label.
     """
     process = _process_of(binding)
     return f"process {process.pid} {process.started:.2f}"

@@ -51,10 +51,10 @@ class Copies:
         self._counts: Counter[tuple[object, ...]] | None = None
 
     def take(self, message: SessionMessage) -> bool:
-        """Return whether a message is a copy of an original, and do not use that original again.
+        """Match a message with an original, and return whether there is a matching original.
 
-        Each original matches only one message, so a second equal message counts as new. An original
-        that was redacted matches too.
+        Each original can be matched only once, so a second equal message counts as new. A redacted
+        original matches too.
         """
         if not self._messages:
             return False
@@ -115,9 +115,9 @@ def _find_abandoned(
 ) -> Iterator[str]:
     """Yield the ids of captured messages that the user abandoned by going back in the session.
 
-    These messages are no longer on the live branch of `read`, which the user sees now. The live
-    branch must have new messages instead. If messages are only missing at the end of the
-    transcript, yield nothing.
+    Abandoned messages are not on the live branch of `read`, the branch that the user sees now. The
+    live branch has other messages in their place. If the live branch only ends before the captured
+    messages, nothing is abandoned: the transcript may be incomplete.
     """
     live, common = set(read.live), ""
     for message in stored:
@@ -131,9 +131,9 @@ def _find_abandoned(
 def _may_extend(stored: SessionMessage, ledger: Ledger, read: ToolTranscript) -> bool:
     """Return whether new text from the tool may replace the text of the message `stored`.
 
-    The ledger is the list of captured messages. If the message is in the ledger, the result is True
-    if nobody changed the message since its capture. If the message is not in the ledger, the result
-    is True if it is the last message of the session.
+    The ledger is the list of captured messages. If the message is in the ledger, nobody may have
+    changed the message since its capture. If the message is not in the ledger, it must be the last
+    message of the session.
     """
     captured = ledger.get(stored.id)
     if captured is None:

@@ -118,10 +118,9 @@ def _apply_facts(session: Session, found: Iterable[FactsOfBinding]) -> bool:
 
 
 def _with_facts(own: ToolBinding, binding: ToolBinding, facts: TranscriptFacts) -> ToolBinding:
-    """Return a copy of the binding `own` with the path and the tokens from `facts`.
+    """Return the binding `own`, updated with the path and the tokens in `facts`.
 
-    The facts belong to the binding `binding`. If `own` is not the same binding, return `own`
-    unchanged.
+    `facts` are the facts of `binding`. If `own` is a different binding, return `own` unchanged.
     """
     if not own.is_of(binding.tool, binding.session_id) or own.start != binding.start:
         return own

@@ -31,9 +31,9 @@ Found = tuple[Bridge, TranscriptSource]
 def find_transcript(tool: str, id: str, path: str = "", *, search: bool = False) -> Found | None:
     """Return the transcript of a tool session with its reader, or None if there is none.
 
-    The transcript is the file at `path`, otherwise the tool's current file, otherwise the copy in
-    the archive. If `search` is true, the tool's current file comes first, because the tool may have
-    continued in another file.
+    These places are searched in order: the file at `path`, the tool's own files, the archive. If
+    `search` is true, the tool's own files are searched before `path`, because the tool may have
+    continued the session in another file.
     """
     named = transcript_in_file(tool, id, path)
     if named and not search:
@@ -46,17 +46,18 @@ def find_transcript(tool: str, id: str, path: str = "", *, search: bool = False)
 
 
 def own_transcript(tool: str, id: str, path: str = "") -> Found | None:
-    """Return the transcript that the tool itself has now, or None. The archive does not count.
+    """Return the current transcript of a session in the tool's own folder, or None.
 
-    If the tool has several files of the session, the file at `path` is preferred.
+    Copies in the archive are not searched. If the tool has several files of the session, the file
+    at `path` is preferred.
     """
     return _search_home(tool, id, None, path)
 
 
 def transcript_at(tool: str, id: str, path: str) -> Found | None:
-    """Return the transcript of a session: the file at `path`, or the result of `find_transcript`.
+    """Return the transcript of a session as `find_transcript` does, but faster for databases.
 
-    If `path` is a database, it is returned without the slow check that it contains the session.
+    If `path` is a database of the tool, the slow check that it contains the session is left out.
     """
     if find_tool(tool).has_databases and path.endswith(".db") and is_own(tool, path):
         return open_bridge(tool, transcript_folders.home_of(tool, path)), TranscriptSource(
@@ -90,10 +91,11 @@ def find_model(tool: str, id: str, path: str = "") -> str:
 def read_last_messages(
     bridge: Bridge, source: TranscriptSource, *, size: int, count: int
 ) -> Sequence[SessionMessage]:
-    """Return the last messages of a transcript: about `size` bytes of a file, or `count` rows.
+    """Return the last messages of a transcript.
 
-    A transcript whose end cannot be read alone is read completely if it is not larger than `size`
-    bytes. Otherwise the result is ().
+    About `size` bytes at the end of a file are read, or `count` rows of a database. If the end
+    cannot be read alone, the whole transcript is read, but only if it has at most `size` bytes. The
+    result is () for a larger transcript.
     """
     if isinstance(bridge, FollowsLastRows):
         position = bridge.near_end(source, count)

@@ -174,10 +174,9 @@ def _repair(copy: ArchiveCopy) -> Repaired | None:
 
 
 def _link_old_version(path: str) -> str:
-    """Keep the copy at `path` as an old version too, and return the path of the old version.
+    """Keep the copy at `path` as an old version under a second name. Return the second path.
 
-    The old version is a hard link if possible. Its name has the first free number, such as
-    `NAME.~1.gz`.
+    The second name is a hard link if possible. It has the first free number, such as `NAME.~1.gz`.
     """
     bare, number = path.removesuffix(SUFFIX), 1
     while os.path.lexists(link := f"{bare}.~{number}{SUFFIX}"):

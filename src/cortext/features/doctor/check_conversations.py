@@ -75,9 +75,10 @@ from cortext.workspace.conversation_types import Types
 class _ConversationState(NamedTuple):
     """The readable head and messages of a conversation, and their damage.
 
-    `rescued` holds the messages of `messages.jsonl`. `lost` has an entry if that file is missing or
-    has no messages. `fewer` has an entry if the file has fewer messages than the head states.
-    `stubs` are the messages to add for tool calls without a result.
+    `rescued` holds the messages of `messages.jsonl`. If this file is missing or has no messages,
+    `lost` describes this damage. If the file has fewer messages than the head states, `fewer`
+    describes this. Otherwise `lost` and `fewer` are empty. `stubs` are placeholder messages to add
+    for tool calls without a result.
     """
 
     head: SalvagedHead
@@ -244,9 +245,9 @@ def _repair(root: str, place: ConversationPath) -> Repaired | None:
 
 
 def _describe_no_capture(state: _ConversationState) -> str:
-    """Return a clause for the report: the AI tool does not have the missing messages either.
+    """Return a clause for the report of a repair: the AI tool had none of the missing messages.
 
-    Return "" if the repair plan did not say that the AI tool may have the missing messages.
+    Return "" if no messages are missing that the AI tool could have.
     """
     return "; the AI tool had none of the missing messages" if _may_have_more(state) else ""
 
@@ -265,8 +266,8 @@ def _describe_not_found(state: _ConversationState) -> str:
 def _append(root: str, place: ConversationPath, state: _ConversationState) -> Repaired | None:
     """Append a placeholder result for each tool call without a result.
 
-    An append also moves an incomplete last line to another file. Return the result of the repair,
-    or None if nothing had to be done.
+    Also move an incomplete last line to another file. Return the result of the repair, or None if
+    nothing had to be done.
     """
     if not state.rescued.torn and not state.stubs:
         return None
@@ -308,7 +309,8 @@ def _messages(root: str, id: str) -> Sequence[SessionMessage]:
 def _head_changes(state: _ConversationState) -> bool:
     """Return whether `session.json` must be rewritten.
 
-    This is so if it is damaged, or states more messages than the conversation has.
+    The result is True if the file is damaged, if no message was found in `messages.jsonl`, or if
+    `session.json` states more messages than the conversation has.
     """
     count = state.head.head.get("message_count")
     present = len(state.rescued.messages) + len(state.stubs)

@@ -1,8 +1,8 @@
 """Find locks that nobody will free soon.
 
-The process that took such a lock is stopped, or it has ended and a child process keeps the lock.
-The system frees a lock when no process has the lock file open any more. The lock file stays, so
-only `/proc/locks` says whether the lock is held.
+Either the process that took the lock is stopped, or this process has ended and one of its children
+still has the lock file open. The system frees a lock only when no process has the lock file open. A
+lock file also exists while its lock is free, so only `/proc/locks` says which locks are held.
 """
 
 from __future__ import annotations
@@ -73,9 +73,9 @@ def _describe_lock(lock: _HeldLock) -> Problem | None:
 
 
 def _read_held_locks() -> dict[str, int]:
-    """Return the process id of the holder of each file lock on this machine.
+    """Return the id of the process that holds each file lock on this machine.
 
-    The keys name the locked files by device and inode, as `/proc/locks` does.
+    The keys name the locked files by device and inode, in the form of `/proc/locks`.
     """
     try:
         with open("/proc/locks", encoding="ascii") as file:

@@ -70,9 +70,9 @@ from cortext.stores.log import LogStore
 class _LogState(NamedTuple):
     """The readable contents of a log, and its damage.
 
-    `first` is the first line of the file if it is an undamaged head and the only head; otherwise
-    b"". `rescued` holds the messages. `stubs` are the messages to add for tool calls without a
-    result.
+    `head` has the readable fields of the head, the session without its messages. `first` is line 1
+    of the file if it is an undamaged head, and the file has no other head; otherwise b"". `rescued`
+    holds the messages. `stubs` are placeholder messages to add for tool calls without a result.
     """
 
     head: SalvagedHead
@@ -211,7 +211,8 @@ def _without_head(data: bytes, path: str, *, ours: bool) -> _LogState:
     """Return the state of a log whose first line is not a head.
 
     A head is a session without its messages. Use the newest head elsewhere in the log. If `ours` is
-    true, use the first head instead: the file had a git conflict, and our side comes first.
+    true, use the first head instead: the file had a git conflict, and our side comes first. If
+    there is no head, use the readable fields before the first message.
     """
     rescued = salvage_lines(data, LOG.records, _is_head)
     found = [_salvage_head_line(line) for _, line in rescued.heads]
@@ -242,7 +243,8 @@ def _without_head(data: bytes, path: str, *, ours: bool) -> _LogState:
 def _before_records(data: bytes) -> tuple[bytes, bytes, int]:
     """Split a log before its first message.
 
-    Return the bytes before it, the rest, and the line number where the rest starts.
+    Return the bytes before the message, the rest of the log, and the line number where the rest
+    starts.
     """
     lines = data.split(b"\n")
     for place, line in enumerate(lines):
@@ -296,8 +298,8 @@ def _repair(folder: str, id: str) -> Repaired | None:
 def _append(store: LogStore, id: str, path: str, state: _LogState) -> Repaired | None:
     """Append a placeholder result for each tool call without a result.
 
-    An append also moves an incomplete last line to another file. Return the result of the repair,
-    or None if nothing had to be done.
+    Also move an incomplete last line to another file. Return the result of the repair, or None if
+    nothing had to be done.
     """
     if not state.rescued.torn and not state.stubs:
         return None

@@ -76,8 +76,9 @@ def _on_path(name: str) -> Iterator[str]:
 def _is_ours(path: str, name: str) -> bool:
     """Return whether the program `name` at `path` starts cortext.
 
-    This is so for the script beside the current Python, for a script that contains `cortext.cli`,
-    and for a shim (a small start script) of pyenv.
+    The result is True for the script in the folder of the current Python, for a script that
+    contains `cortext.cli`, and for a shim (a small start script) of pyenv. It is also True if the
+    file cannot be read.
     """
     own = os.path.join(os.path.dirname(sys.executable), name)
     if os.path.realpath(path) == os.path.realpath(own) or "/shims/" in path:
@@ -204,7 +205,7 @@ def read_tool_version(program: str | None) -> str:
 
 
 def is_tested(tool: str, version: str) -> bool:
-    """Return whether a version of a tool is not newer than the version that our tests cover."""
+    """Return whether our tests cover a version of a tool, or a newer version of this tool."""
     tested, given = (_version_numbers(text) for text in (find_tool(tool).tested_version, version))
     return given <= tested
 

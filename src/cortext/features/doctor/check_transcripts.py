@@ -79,9 +79,10 @@ def _find_unreadable(tool: Tool, failures: dict[str, str]) -> None:
 
 
 def check_transcript(history: TranscriptFile) -> CheckResult:
-    """Return a problem for each damage of a transcript, and if it cannot be read.
+    """Check a transcript, and return a problem for each damaged place.
 
-    The damage is the same that `cortext stats`, `cortext show` and the web page report.
+    If the transcript cannot be read, return one problem with the reason. `cortext stats`, `cortext
+    show` and the web page report the same damaged places.
     """
     count = 0
     try:
@@ -109,7 +110,7 @@ def check_transcript(history: TranscriptFile) -> CheckResult:
 
 
 def _find_damages(history: TranscriptFile) -> list[Damage]:
-    """Return the damages of a transcript. An incomplete last line of a live session counts too."""
+    """Return the damage of a transcript, including an incomplete last line of a live session."""
     bridge = open_bridge(history.tool)
     return [
         damage

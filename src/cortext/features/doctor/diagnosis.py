@@ -1,8 +1,8 @@
 """The report of `cortext doctor`: facts about cortext and the AI tools, and every problem found.
 
-The report changes nothing and starts no tool. It only starts the MCP server of cortext, in the same
-way as a tool does. A tool that is not connected is not a problem: listing, archiving and resuming
-need no set-up.
+Making the report changes nothing and starts no tool. It only starts the MCP server of cortext, in
+the same way as a tool does. A tool without a connection to cortext is not reported as a problem,
+because listing, archiving and resuming need no connection.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ def diagnose(*, deep: bool = False, progress: Progress | None = None) -> Diagnos
 
 
 def recheck(examined: Diagnosis) -> None:
-    """Repeat the checks that found something to repair, and update the report in place."""
+    """Repeat the checks that found something to repair, and update the report in `examined`."""
     examined.checkup.recheck()
     examined.health.archive = _check_archive([])
     examined.health.problems = [*examined.of_tools, *examined.checkup.problems]

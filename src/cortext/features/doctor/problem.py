@@ -55,7 +55,7 @@ _TORN_FILE = re.compile(r"\.torn(?:-\d+)?$")
 def describe_kept(kept: Sequence[str]) -> str:
     """Return a clause that names the old files that a repair kept. Return "" if there are none.
 
-    A `.torn` file has only the cut line, not the whole original.
+    A `.torn` file has only the incomplete last line, not the whole original.
     """
     torn = [path for path in kept if _TORN_FILE.search(path)]
     originals = [path for path in kept if path not in torn]

@@ -14,7 +14,7 @@ from cortext.model.message import SessionMessage
 
 
 class FailedRepair(msgspec.Struct):
-    """A repair that failed and changed nothing. `step` is its sentence from the repair plan."""
+    """A repair that failed and changed nothing. `step` is its sentence in the repair plan."""
 
     step: str
     why: str
@@ -56,10 +56,10 @@ def ensure_nothing_lost(
     read: Callable[[], Iterable[SessionMessage]],
     new: Iterable[SessionMessage],
 ) -> None:
-    """Raise SessionStorageError if a repair would lose a message of the file `path`.
+    """Raise SessionStorageError if a repair would lose a message of the file at `path`.
 
-    `read` returns the messages that can be read now, and `new` are the messages after the repair.
-    A repair calls this function before it changes anything.
+    `read` returns the messages that can be read now. `new` are the messages that the file will have
+    after the repair. A repair calls this function before it changes anything.
     """
     try:
         current_ids = {repair_value_characters(message.id) for message in read()}

@@ -36,10 +36,11 @@ class ListFilter(msgspec.Struct, frozen=True):
     """The filters and the sort order of a list of conversations.
 
     A filter that is None or empty allows everything. `tool` is an exception: "" allows only
-    conversations of workspaces. `since` is in microseconds since 1970. `with_session` leaves out
-    conversations that have a markdown file but no session. `words` must occur in the title or the
-    summary. `folder` is a path, or the name of a project as lists show it. `branch` is the name of
-    a git branch.
+    conversations of workspaces. `kind` is the type of a conversation. `since` is the earliest time
+    of the last activity, in microseconds since 1970. `with_session` leaves out conversations that
+    have a markdown file but no session. `words` must occur in the title or the summary. `folder` is
+    a path, or the name of a project as lists show it. `branch` is the name of a git branch. `order`
+    is the field to sort by.
     """
 
     kind: str | None = None
@@ -123,7 +124,7 @@ class ConversationList:
         self.pause_minutes: float = float(self.config["sessions.pause_minutes"])
         self.missing: list[str] = []
         self.idle: list[ConversationRow] = []
-        """The idle conversations, which count as paused even if their files say `active`."""
+        """The idle conversations. They count as paused even if their files say "active"."""
         self.damaged: list[str] = []
         """Notes about session files that cannot be listed, with the reasons."""
         self.has_transcripts: bool = False
@@ -221,7 +222,7 @@ class ConversationList:
     def add_counts(
         self, rows: Sequence[ConversationRow], *, patience: float | None = _COUNT_SECONDS
     ) -> list[ConversationRow]:
-        """Return the rows with the numbers of messages and tokens of AI tools' sessions.
+        """Return the rows, and fill in the numbers of messages and tokens of tool sessions.
 
         Other rows already have these numbers. New sessions are counted for about `patience`
         seconds; None means no limit. A session that was not counted keeps the number 0.
@@ -307,7 +308,7 @@ class ConversationList:
     ) -> Sequence[ConversationRow]:
         """Return the tool sessions that belong to no conversation in `known`.
 
-        Sessions that a tool has open now get the status active.
+        If a tool has a session open at the moment, the status of the session becomes "active".
         """
         found = self._catalog.tool_sessions(known, patience=patience)
         self.left, self.has_transcripts, self._grown_sessions = found.left, found.there, found.grown
@@ -329,8 +330,7 @@ class ConversationList:
     def pause_idle(self, idle: Sequence[ConversationRow]) -> Sequence[ConversationRow]:
         """Pause idle conversations, and return the paused conversations to report to the user.
 
-        The caller tells the user about each of them. Each pause is reported only once.
-        Conversations that were already reported are skipped.
+        A conversation that was already reported is skipped, so each pause is reported only once.
         """
         new = self._catalog.find_unannounced(idle) if idle else ()
         if not new:
@@ -342,10 +342,10 @@ class ConversationList:
     def find(self, query: str, wanted: ListFilter = EVERYTHING) -> Sequence[ConversationRow]:
         """Return the conversations that a query names: one, several or none.
 
-        The query is an id, a number, a part of an id, or words of a title. A number means a row in
-        the last list that this terminal showed. An exact id takes precedence over a part of an id.
-        Conversations of this place take precedence over other conversations that match equally
-        well. The attribute `candidates` is set to all rows that were compared. Raises
+        The query is an id, a path, a number, a part of an id, or words of a title. A number means a
+        row in the last list that this terminal showed. An exact id takes precedence over a part of
+        an id. Conversations of this place take precedence over other conversations that match
+        equally well. The attribute `candidates` is set to all rows that were compared. Raises
         SessionStorageError if nothing was found and some conversations could not be read.
         """
         self.origin = ""
@@ -353,7 +353,7 @@ class ConversationList:
         self.candidates = [local_rows]
         found = find_named(query, local_rows) or self._find_by_number(query, local_rows)
         if not found and len(query.split()) > 1:
-            # Several words are not an id, so no exact match elsewhere takes precedence.
+            # Several words cannot be an id, so the other places need no search for an exact id.
             found = self._find_by_any_name(query)
         if not found:
             # If some conversations of this place could not be read, a match elsewhere may be wrong.
@@ -415,10 +415,11 @@ class ConversationList:
         return Catalog.at_home()
 
     def shown_as(self, query: str) -> tuple[str, str] | None:
-        """Find a row by its number in the last list that this terminal showed.
+        """Return the identity of a row in the last list that this terminal showed.
 
-        The query is the number as text, such as "3". Return the identity of the row: its key among
-        all rows. Return None if the query is not a number, or if the list has no such row.
+        `query` is the number of the row as text, such as "3". The result is the value of
+        `ConversationRow.identity`. It is None if `query` is not a number, or if the list has no
+        such row.
         """
         text = query.strip()
         if not (text.isascii() and text.isdecimal()) or text.startswith("0") or len(text) > 6:
@@ -428,9 +429,9 @@ class ConversationList:
     def _find_by_number(self, query: str, rows: Sequence[ConversationRow]) -> list[ConversationRow]:
         """Find the conversation that has this number in the last list that the terminal showed.
 
-        `query` is the number as text, such as "3". The row is searched in `rows`, and then in the
-        rows of all workspaces and folders. Return a list with this row. Return [] if `query` is not
-        a number, or if there is no such row.
+        `query` is the number as text, such as "3". Search in `rows` first, and then in the rows of
+        all workspaces and folders. Return a list with the found row. Return [] if `query` is not a
+        number, or if there is no such row.
         """
         shown = self.shown_as(query)
         if shown is None:
@@ -460,7 +461,10 @@ def filter_rows(rows: list[ConversationRow], wanted: ListFilter) -> list[Convers
 
 
 def sort_rows(rows: list[ConversationRow], order: str) -> list[ConversationRow]:
-    """Return the rows sorted by the field `order`; unchanged if it is `updated_at`."""
+    """Return the rows sorted by the field `order`.
+
+    Rows are already sorted by `updated_at`. For this order, return them unchanged.
+    """
     return sorted(rows, key=_ORDERS[order]) if order in _ORDERS else rows
 
 

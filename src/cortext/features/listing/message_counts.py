@@ -66,7 +66,7 @@ def add_counts(
 
 
 def _needs_counts(row: ConversationRow) -> bool:
-    """Return whether the numbers of a row are not in the row: it is a session of an AI tool."""
+    """Return whether a row's numbers must be filled in. This is so for sessions of AI tools."""
     return bool(row.tool) and not row.is_standalone
 
 
@@ -88,7 +88,11 @@ def _count_changed(
     patience: float | None,
     progress: Progress | None,
 ) -> dict[tuple[str, str], SessionCounts]:
-    """Count sessions until the time is over, store the counts, and return them."""
+    """Count sessions for about `patience` seconds, store the counts, and return them.
+
+    None means no limit. With a limit, large transcripts are not counted. The keys of the result are
+    pairs of a tool and a session key.
+    """
     deadline = None if patience is None else time.monotonic() + patience
     # The size of a file with several sessions says nothing about the size of each session.
     databases = {
@@ -119,7 +123,7 @@ def count_session(row: ConversationRow) -> SessionCounts:
 
     Both numbers are 0 if the session cannot be read.
     """
-    # The readers of transcripts are not loaded if nothing changed.
+    # Import late: the readers of transcripts are not needed if nothing changed.
     from cortext.features.listing.session_of_row import read
 
     try:

@@ -1,4 +1,4 @@
-"""Short names for the folders of conversations: the shortest path that tells them apart."""
+"""Short names for folders: each name is the shortest end of a path that no other folder has."""
 
 from __future__ import annotations
 

@@ -18,7 +18,8 @@ from cortext.workspace.moved_folders import moved_folders
 def in_folder(rows: Sequence[ConversationRow], folder: str) -> list[ConversationRow]:
     """Return the rows that took place in a folder or below it; all rows if `folder` is "".
 
-    `folder` is what a user typed after `--in`: see `is_in_project`.
+    `folder` is the text that a user typed after `--in`: a path or the name of a project. For
+    details see `is_in_project`.
     """
     return [*filter(is_in_project(folder), rows)] if folder else list(rows)
 
@@ -45,10 +46,10 @@ def is_in_folder(folder: str) -> Callable[[ConversationRow], bool]:
 def is_in_project(folder: str) -> Callable[[ConversationRow], bool]:
     """Return a function that checks whether a row took place in a project or below its folder.
 
-    `folder` is the path of a folder. The worktrees of one git repository belong together: a row
-    also matches if it took place at the same place in another worktree. If there is no such folder,
-    a relative path can also be the end of a path, such as the name of a project in a list. If the
-    user declared that the folder was moved, its new folder counts too.
+    `folder` is the text that a user typed, usually a path. The worktrees of one git repository
+    belong together: a row also matches if it took place in the same folder of another worktree. If
+    the user declared that the folder was moved, its new folder counts too. A relative path that
+    does not exist can also be a part of a row's path, such as the name of a project in a list.
     """
     folder = os.path.expanduser(folder)
     absolute = os.path.abspath(folder)
@@ -62,13 +63,13 @@ def is_in_project(folder: str) -> Callable[[ConversationRow], bool]:
 
 
 def without_copies(rows: list[ConversationRow], root: str = "") -> list[ConversationRow]:
-    """Return the rows without copies of the same conversation.
+    """Return the rows with only the best of several copies of the same conversation.
 
     Copies exist, for example, in two checkouts of a workspace. They have the same path in their
-    workspace and the same start time. The copy in the workspace `root` stays. If there is none, a
-    personal copy that took place in the folder `root` stays, because lists of `root` show it too.
-    Otherwise the copy with the most messages stays. Every copy with more messages than the copy
-    that stays is kept too.
+    workspace and the same start time. The best copy is the copy in the workspace `root`. If there
+    is none, it is a personal copy that took place in the folder `root`, because lists of `root`
+    show it too. Otherwise it is the copy with the most messages. Copies with more messages than the
+    best copy are returned too.
     """
     path_counts = Counter([row.path for row in rows if row.workspace.startswith("/")])
     if len(path_counts) == path_counts.total():

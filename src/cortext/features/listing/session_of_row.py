@@ -18,8 +18,8 @@ from cortext.stores.store_registry import open_session_store
 class LoadedRow(NamedTuple):
     """The session that a row of a list describes, with all messages.
 
-    `damages` lists the damage in the session's files. `path` is the file or folder that was read.
-    `side` has the sessions of its sub-agents.
+    `damages` lists the damage in the session's files. `path` is the path of the file or folder that
+    was read. `side` has the sessions of the session's sub-agents.
     """
 
     session: Session

@@ -134,8 +134,8 @@ def _add_messages(workspace: Workspace, place: ConversationPath, session: Sessio
 def _write_source(row: ConversationRow, ref: ConversationRef, session: Session) -> None:
     """Write the fields of a copied session into `session.json` of its new conversation.
 
-    The field `parent_id` names the copied session. This is the last step, so a conversation that
-    names its source has all messages.
+    The field `parent_id` names the copied session. This step must be the last step of the copy.
+    Then a conversation with a `parent_id` has all messages of the copied session.
     """
     allow(ref.place, row.tool, row.key)
 

@@ -67,10 +67,10 @@ def pause_idle_conversations(root: str, current: str = "") -> None:
 def pause_and_record(catalog: Catalog, rows: Sequence[ConversationRow]) -> list[ConversationRow]:
     """Pause idle conversations. Return the paused conversations that were not announced before.
 
-    A list announces each paused conversation to the user once. The catalog records the
-    conversations that are done, so that no list handles them again. A conversation is done if it is
-    paused, belongs to another machine, or cannot be paused. If a conversation is open or locked, or
-    if there was no time for it, the next list tries again.
+    A list announces each paused conversation to the user once. The catalog records which
+    conversations are finished, so that the next list skips them. A conversation is finished if it
+    is paused, belongs to another machine, or cannot be paused. If a conversation is open or locked,
+    or if there was no time for it, the next list tries again.
     """
     minutes = {root: _pause_minutes(root) for root in {row.workspace for row in rows}}
     deadline = time.monotonic() + _PATIENCE
@@ -97,12 +97,15 @@ def _pause_minutes(root: str) -> float:
 
 
 def _pause(row: ConversationRow, minutes: float) -> bool:
-    """Pause one idle conversation. Return False if the caller must try again later."""
+    """Pause one idle conversation.
+
+    Return False if the caller must try again later. Return True if nothing is left to do.
+    """
     try:
         return _capture_and_pause(row, minutes)
     except Exception as error:  # noqa: BLE001  the other conversations must still be paused
         write_error(f"pausing {row.key}", error)
-        return not isinstance(error, SessionLockedError)  # a lock is free again soon
+        return not isinstance(error, SessionLockedError)  # a lock is soon free, so try again
 
 
 def _capture_and_pause(row: ConversationRow, minutes: float) -> bool:

@@ -27,8 +27,8 @@ _TRIES = 3
 class Recorder:
     """Commits or stages the stopped conversations of a workspace in git.
 
-    The setting `sessions.git` says what to do in git. The setting `sessions.secrets` says what to
-    do with secrets in the files.
+    The setting `sessions.git` says whether to commit or to stage. The setting `sessions.secrets`
+    says what to do with secrets in the files.
     """
 
     def __init__(self, workspace: Workspace) -> None:

@@ -1,7 +1,8 @@
 """Find the last conversations of the project in which a tool session begins.
 
-The search takes about the same time whether there are ten conversations or ten thousand. It reads
-the catalog without a refresh, and calls `stat` for the transcripts beside the session's own one.
+The search must be fast, even if there are ten thousand conversations. Therefore it does not update
+the catalog. New sessions are found by reading the latest transcripts in the folder of the session's
+own transcript.
 """
 
 from __future__ import annotations
@@ -53,10 +54,10 @@ def find_latest(session: StartedSession, most: int) -> list[ConversationRow]:
 
 
 class _Project:
-    """The folder of a session, with the same folder in other worktrees of its repository.
+    """The project of a session: a folder, and the same folder in other worktrees of the repository.
 
-    Inside a workspace, the folder is the folder of the workspace. Folders below count if they
-    belong to the same repository or workspace.
+    Inside a workspace, the folder is the folder of the workspace. Outside, it is the folder of the
+    session. A subfolder counts only if it belongs to the same repository or workspace.
     """
 
     def __init__(self, folder: str, moves: MovedFolders) -> None:
@@ -81,7 +82,7 @@ class _Project:
         return bool(base and os.path.isdir(folder)) and _find_root(folder) == _find_root(base) != ""
 
     def _former_folders(self) -> Iterator[str]:
-        """Yield the folders from which the user has moved the folders of the project."""
+        """Yield the former folders of the project. The user has moved the project from there."""
         for move in self._moves.moves:
             for folder in self._folders:
                 if f"{folder}/".startswith(f"{move.new}/"):
@@ -122,7 +123,7 @@ def _rows_beside(session: StartedSession) -> Iterator[ConversationRow]:
 def _shown(catalog: Catalog, rows: list[ConversationRow]) -> Iterator[ConversationRow]:
     """Yield the rows that lists show, without damaged sessions and documents of programs.
 
-    Lists hide sessions that the user deleted, and sessions that belong to a conversation.
+    Lists do not show sessions that the user deleted, or sessions that belong to a conversation.
     """
     deleted = {(session.tool, session.id) for session in forgotten()}
     for row in rows:

@@ -53,8 +53,8 @@ def make_recall(tool: str, folder: str, transcript: str = "") -> str:
     """Return the recall for a tool session that begins now, or "" if there is nothing to recall.
 
     `folder` is the working folder of the session, and `transcript` is the path of its transcript.
-    Sessions of other tools and worktrees are as new as the catalog. A background process brings the
-    catalog up to date for the next recall.
+    The recall may lack the latest sessions of other tools and worktrees, because the catalog is not
+    updated first. A background process updates the catalog for the next recall.
     """
     session = StartedSession(tool, folder, transcript)
     found: list[_DatedFact] = []
@@ -78,7 +78,7 @@ def _find_facts(row: ConversationRow, messages: Sequence[SessionMessage]) -> Ite
     decided = dict.fromkeys(decisions_in(messages))
     for number, sentence in [*decided][-_MAX_DECISIONS:]:
         yield _to_fact(row, "decided", messages[number - 1].timestamp, sentence)
-    # A session of `spawn` is completed whenever it ends, so its status says nothing.
+    # The status of a `spawn` session says nothing: it is "completed" whenever the session ends.
     is_done = row.status == "completed" and not row.tool
     point = "" if is_done else open_point(messages)
     if point:
@@ -86,9 +86,9 @@ def _find_facts(row: ConversationRow, messages: Sequence[SessionMessage]) -> Ite
 
 
 def _spoken_at_end(messages: Sequence[SessionMessage], room: int) -> list[SessionMessage]:
-    """Return the last messages of the user and the agent, with at most `room` characters.
+    """Return the last messages of the user and the agent, with at most `room` characters together.
 
-    The messages have no secrets and no long texts.
+    The returned messages have placeholders for secrets, and long texts are shortened.
     """
     found: list[SessionMessage] = []
     for message in reversed(messages):

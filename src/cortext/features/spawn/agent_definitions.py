@@ -96,9 +96,10 @@ def get_agent(name: str, cwd: str) -> Agent:
 
 
 def agent_of(name: str, cwd: str) -> tuple[Agent, str]:
-    """Return the agent `name` of a stored session, and a warning or "".
+    """Return the agent of a stored session by its name, and a warning for the user.
 
-    If no agent has this name any more, return an agent with an empty prompt, and a warning.
+    The warning is "" if the agent exists. If it does not exist any more, return an agent with an
+    empty prompt.
     """
     try:
         return get_agent(name or DEFAULT, cwd), ""
@@ -161,7 +162,7 @@ def _read(path: str) -> Agent | None:
 def _parse(text: str, path: str) -> Agent:
     """Return the agent that the text of an agent file defines.
 
-    Raises ValueError if it is not valid.
+    `path` is the path of the file. Raises ValueError if the text is not valid.
     """
     head, prompt = _front_matter(text)
     name = head.get("name") or os.path.basename(path).removesuffix(".md")

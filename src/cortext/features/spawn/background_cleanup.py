@@ -34,8 +34,9 @@ _PROGRAM = (
 class CleanupLimits(msgspec.Struct, frozen=True):
     """The time limits of a clean-up, in microseconds since 1970.
 
-    A session is old if its last message is not later than `old`. A session whose last message is
-    later than `future` has a wrong time. `future` is the time at which the clean-up starts.
+    A session is old if its last message was written at or before `old`. `future` is the time at
+    which the clean-up starts. If the last message of a session is later than `future`, this time is
+    wrong.
     """
 
     old: float
@@ -55,9 +56,9 @@ class CleanupLimits(msgspec.Struct, frozen=True):
 def start_expiry(settings: SpawnSettings, rows: Sequence[ConversationRow] | None = None) -> bool:
     """Delete old sessions in a background process, if the settings say so.
 
-    Return whether the process was started. `rows` are all sessions, the latest first. If `rows` is
-    given, the process starts only if one of the sessions is old. Otherwise it starts at most once
-    in five minutes.
+    Return whether the process was started. `rows` are all sessions, the latest first, or None. If
+    `rows` is given, the process starts only if one of the sessions is old. If `rows` is None, the
+    process starts at most once in five minutes.
     """
     folder, days = paths.spawn_sessions(), settings.expiry_days
     if not days > 0 or not os.path.isdir(folder):

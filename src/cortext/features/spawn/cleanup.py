@@ -79,9 +79,10 @@ def expire(days: float) -> None:
 
 
 def _reason_to_keep(row: ConversationRow, limits: CleanupLimits) -> str | None:
-    """Return None if a session must be deleted, and "" if it is not old.
+    """Check whether a session must be deleted.
 
-    If the session is damaged or its time is in the future, return this reason as a text.
+    Return None if it must be deleted, and "" if it is not old. If the session is damaged or its
+    time is in the future, return a text with this reason to keep it.
     """
     if row.is_damaged:
         return row.note
@@ -99,8 +100,9 @@ def _clean_one(
 ) -> str | None:
     """Move a session to the trash and add its entry to `gone`.
 
-    Return None if the session was moved, "" if it no longer exists, and otherwise the reason why it
-    was not moved. It is checked again under its lock, because somebody may have used it meanwhile.
+    The session is first checked again under its lock, because somebody may have used it meanwhile.
+    Return None if the session was moved, and "" if it no longer exists. In all other cases, return
+    the reason why it was not moved.
     """
     try:
         with _lock_session(row.key):

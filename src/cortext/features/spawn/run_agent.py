@@ -51,12 +51,13 @@ class AgentFailedError(CortextError):
 
 
 class Held:
-    """Signal handlers that delay Ctrl+C, SIGTERM and SIGHUP while the agent's program runs.
+    """Delays Ctrl+C, SIGTERM and SIGHUP while the agent's program runs.
 
-    A signal must not stop cortext before cortext has ended that program. The original handlers are
-    the handlers that were set before. After `release`, the first signal calls its original handler
-    at once. That handler usually raises an exception. `end` calls the original handlers of later
-    signals. A signal that had no Python handler is not delayed: it ends the process at once.
+    cortext must end the agent's program before a signal may end cortext. Therefore `begin` replaces
+    the signal handlers, and signals wait. After `release`, the next signal calls its original
+    handler at once, which usually raises an exception. After `hold`, signals wait again. `end`
+    restores the original handlers, and calls them for the signals that wait. A signal that had no
+    Python handler is not delayed.
     """
 
     def __init__(self) -> None:
@@ -83,7 +84,7 @@ class Held:
         self._delivers = False
 
     def hurried(self) -> bool:
-        """Return whether a delayed signal is waiting. The caller should then finish quickly."""
+        """Return whether a signal waits. If so, the caller should finish quickly."""
         return bool(self._pending)
 
     def end(self, *, interrupted: bool = False) -> None:
@@ -115,8 +116,9 @@ class Held:
 class AgentTurn:
     """One answer of an agent, as a context manager and an iterator.
 
-    The agent's program runs inside the `with` block. Iterating yields the text of the answer. It
-    raises AgentFailedError if there is no answer, or if the answer is too long.
+    The agent's program runs inside the `with` block. Iterate over the turn to get the text of the
+    answer. The iteration raises AgentFailedError if there is no answer, or if the answer is too
+    long.
 
     Leaving the block ends the program and everything that it started, also after Ctrl+C. A second
     Ctrl+C only makes that faster.
@@ -236,9 +238,9 @@ class EchoTurn(AgentTurn):
 class Runner(msgspec.Struct, frozen=True):
     """The program that answers: an AI tool, a command or the echo.
 
-    The echo is a substitute without a program. Its answer only repeats the user's message. `name`
-    is for display. `tool` is the name of a known AI tool. If it is "", `words` are the words of a
-    command. If both are empty, the echo answers. `model` is the default model of the turns.
+    `tool` is the name of an AI tool, or "". `words` are the words of a command, or (). If both are
+    empty, the echo answers: it runs no program, and only repeats the user's message. `name` is the
+    name to display. `model` is the default model of the turns.
     """
 
     name: str
@@ -270,10 +272,16 @@ class Runner(msgspec.Struct, frozen=True):
 def choose_runner(given: str | None, agent: Agent | None, settings: SpawnSettings) -> Runner:
     """Return the runner for an agent: a tool, a command or the echo.
 
-    The first of these that is set is used: `given` (the option of the command), the environment
-    variable AURORA_SPAWN_TOOL, the setting, the agent's tool, the first installed tool. If none is
-    set, the echo is used. Raises ToolMissingError for a tool that is not installed, and
-    CortextError for a command that does not exist.
+    The first of these values that is set is used:
+
+    - `given`, the option of the command
+    - the environment variable AURORA_SPAWN_TOOL
+    - the setting `settings.tool`
+    - the agent's tool
+    - the first installed tool
+
+    If none of them is set, the echo is used. Raises ToolMissingError for a tool that is not
+    installed, and CortextError for a command that does not exist.
     """
     named = given or os.environ.get(VARIABLE, "") or settings.tool or (agent.tool if agent else "")
     named = named.strip()

@@ -35,10 +35,10 @@ _LONGEST_RESULT = 200
 class ConversationCount(msgspec.Struct, frozen=True):
     """The numbers of one conversation for the statistics.
 
-    An exchange is a user message with everything up to the next user message. `days` counts
-    messages by local date. `hours` and `weekdays` (0 is Monday) count user messages. `tokens` is
-    None if there is no session to read. `recorded_usd` is the cost that the tool recorded, or None.
-    `damage` describes the unreadable part of the session, or is "".
+    An exchange is a user message with everything up to the next user message. `days` has the number
+    of messages on each local date. `hours` and `weekdays` (0 is Monday) have numbers of user
+    messages. `tokens` is None if there is no session to read. `recorded_usd` is the cost that the
+    tool recorded, or None. `damage` describes the unreadable part of the session, or is "".
     """
 
     tool: str = UNKNOWN

@@ -157,11 +157,11 @@ def gather(
 ) -> Stats:
     """Return the statistics of the workspace or folder `root`.
 
-    `wanted` selects conversations. If it has a time, only messages since then are counted. If
-    `everywhere` is true, include all conversations. Tool sessions that belong to no workspace are
-    included, unless the filter's `tool` is "". `more` holds numbers that the caller has already
-    counted; they are added. Damaged conversations are listed in the result, and their readable
-    parts are counted.
+    `wanted` selects conversations. If `wanted.since` is set, only messages since then are counted.
+    If `everywhere` is true, conversations of all workspaces and folders are included. Tool sessions
+    that belong to no workspace are included too, unless `wanted.tool` is "". `more` holds further
+    conversations with numbers that the caller has already counted. A damaged conversation is listed
+    in the result, and its readable part is counted.
     """
     conversations = ConversationList(root, everywhere=everywhere)
     prices = load_prices(str(conversations.config["stats.prices"]))
@@ -180,7 +180,7 @@ def gather(
 class _Total:
     """The running totals, to which conversations are added one by one.
 
-    The totals need no more memory if there are more conversations.
+    The conversations are not kept in memory.
     """
 
     def __init__(self, since: datetime | None, prices: Prices) -> None:
@@ -249,10 +249,11 @@ class _Total:
         return prompt + completion, cost or 0.0
 
     def _price_by_file(self, row: ConversationRow, model: str, tokens: TokenUsage) -> float | None:
-        """Return the cost of a conversation by the user's price file; None without a price there.
+        """Return the cost by the user's price file, or None if the file has no price for the model.
 
-        The sums of a conversation do not say which tokens came from a cache, so built-in prices
-        alone would be misleading. For the same reason, no price for long prompts applies.
+        Built-in prices are not used: they would be misleading, because the sums of a conversation
+        do not say which tokens came from a cache. For the same reason, special prices for long
+        prompts are not used.
         """
         if not self._prices.is_in_file(model):
             return None

@@ -47,9 +47,9 @@ def format_for(path: str) -> str:
 def target_file(given: str, id: str, format: str) -> str:
     """Return the path of the export file to write.
 
-    If `given` is a folder, the file is in this folder, and its name is made of `id` and `format`
-    (such as `order-17.md`). Otherwise the file is `given` itself. A path that ends with a slash is
-    a folder. The folder is created if it is missing.
+    If `given` is a folder or ends with a slash, the file is in this folder. Its name is made of
+    `id` and `format`, such as `order-17.md`. A missing folder is created. In all other cases,
+    `given` itself is the path of the file.
     """
     if given.endswith("/") or os.path.isdir(given):
         with storage_errors("make", given):
@@ -62,7 +62,7 @@ def target_file(given: str, id: str, format: str) -> str:
 def write_export(path: str, data: bytes, *, overwrite: bool) -> None:
     """Write an export file completely or not at all. Only its owner can read it.
 
-    If `overwrite` is false, raise SessionStorageError if the file exists. If `path` is a device or
+    If the file exists and `overwrite` is false, raise SessionStorageError. If `path` is a device or
     a pipe, the data is written to it directly.
     """
     folder = os.path.dirname(path) or "."

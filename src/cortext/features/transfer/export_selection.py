@@ -49,7 +49,7 @@ def _without_tools(messages: list[SessionMessage]) -> list[SessionMessage]:
 
 
 def redact_session(session: Session) -> tuple[Session, int]:
-    """Return the session with its secrets masked, and the number of different secrets."""
+    """Return the session with its secrets redacted, and the number of different secrets."""
     found: set[str] = set()
 
     def mask(kind: str, secret: str) -> str:

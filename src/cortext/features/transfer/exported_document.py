@@ -1,7 +1,8 @@
-"""The markdown document of a workspace conversation, which an export carries beside the session.
+"""The markdown document of a workspace conversation, as a part of an exported session.
 
-An export has the document in the session's unknown keys (`extra`), so every format can hold it. A
-session store without documents keeps the key, and a later export still has the document.
+An export stores the document in `extra`, the unknown keys of a session, so every export format can
+contain it. A session store that has no documents keeps the key. So the document is still there if
+the session is exported again.
 """
 
 from __future__ import annotations
@@ -44,10 +45,10 @@ def attach_document(session: Session, row: ConversationRow) -> Session:
 
 
 def without_document(session: Session) -> tuple[Session, MarkdownDocument | None]:
-    """Separate a session and the markdown document that an export attached to it.
+    """Return the session without the markdown document that an export attached, and the document.
 
-    The document is None if the session has none, or if its name cannot be the name of a document.
-    In this case, the session is returned unchanged.
+    If the session has no document, or the document has an invalid name, return the session
+    unchanged, and None.
     """
     try:
         document = msgspec.convert(session.extra.get(_KEY), MarkdownDocument)

@@ -34,11 +34,10 @@ class Imported(msgspec.Struct, frozen=True):
 
 
 def find_imported(query: str) -> list[ConversationRow]:
-    """Return the conversations that were imported from a tool session.
+    """Return the conversations that were imported from a tool session whose id starts with `query`.
 
-    The id of the tool session starts with `query`. The missing messages of these conversations are
-    captured first, because an earlier import may have been interrupted. Return [] if `query` is the
-    id of a program's session.
+    The missing messages of these conversations are captured first, because an earlier import may
+    have been interrupted. Return [] if `query` is the id of a program's session.
     """
     if by_id(query, _program_sessions()):
         return []

@@ -1,4 +1,4 @@
-"""Repair text that is not UTF-8, has cut characters, or contains git conflict markers.
+"""Repair text that is not UTF-8, has incomplete characters, or contains git conflict markers.
 
 This module reads and writes no files.
 """
@@ -74,8 +74,9 @@ def _looks_like_utf16(data: bytes) -> bool:
 def decode_text(data: bytes) -> tuple[str, str]:
     """Decode bytes that should be UTF-8. Return the text, and the damage: "cut", "Latin-1" or "".
 
-    "cut" means that some bytes of a character are missing; the character becomes U+FFFD. "Latin-1"
-    means that some letters are single bytes above 127. They are decoded as Latin-1.
+    "cut" means that some bytes of a character are missing. Each such character becomes U+FFFD.
+    "Latin-1" means that some letters are single bytes above 127. These bytes are decoded as
+    Latin-1.
     """
     try:
         return data.decode("utf-8"), ""
@@ -162,8 +163,8 @@ def repair_characters(line: bytes) -> bytes | None:
 def repair_record_characters(line: bytes, table: RecordTable) -> bytes | None:
     """Repair the characters of a record line as `repair_characters` does, but keep its message id.
 
-    If a record has no id field, its id is derived from its text. The repair changes the text, so it
-    also writes the old id into the record.
+    A record without an id field gets its id from its text. The repair changes this text, so the old
+    id is written into the repaired record. Return None if nothing had to change.
     """
     repaired = repair_characters(line)
     if repaired is None:
@@ -208,7 +209,8 @@ def repair_value_characters(value: Any) -> Any:
 def _replace_surrogates(value: Any) -> Any:
     """Return a text without lone surrogates, or a shallow copy of a list or a dict.
 
-    A lone surrogate is half of a character that was cut. Other values are returned unchanged.
+    A lone surrogate is half of a character that was cut. The keys of a copied dict have no lone
+    surrogates. Other values are returned as they are.
     """
     if isinstance(value, str):
         return _SURROGATE.sub("\ufffd", value)

@@ -22,7 +22,7 @@ _MIN_COST = 64
 """The minimum cost of a failed scan, in characters."""
 _WINDOW = 512
 _MAX_LITERAL = 16
-"""More characters than a JSON literal such as `false` has.
+"""A number greater than the length of every JSON literal, such as `false`.
 
 If a literal is cut off at the end of a text, the error position is at most this far from the end.
 """
@@ -65,9 +65,10 @@ def find_objects(text: str) -> Iterator[JsonObject]:
 
 
 def _object_at(text: str, start: int) -> tuple[JsonObject | None, int]:
-    """Return the object that starts at a position, or None, and the cost of the scan.
+    """Return the object that starts at a position, and the cost of the scan.
 
-    The cost is the number of characters that were scanned without a result.
+    The object is None if no valid object starts there. The cost is the number of characters that
+    were scanned without a result.
     """
     found, cost = _value_at(text, start)
     return (JsonObject(found[0], start, found[1]) if found else None), cost
@@ -76,10 +77,10 @@ def _object_at(text: str, start: int) -> tuple[JsonObject | None, int]:
 def _value_at(text: str, start: int) -> tuple[tuple[Any, int] | None, int]:
     """Return the JSON value that starts at a position, and the cost of the scan.
 
-    The value comes with its end position, and is None if there is no valid value. The cost is the
-    number of characters that were scanned without a result. The decoder first gets only a short
-    part of the text, because an error makes it count all lines before the error. If the value is
-    longer than this part, a larger part is tried.
+    The value comes with its end position. Instead of both, None is returned if there is no valid
+    value. The cost is the number of characters that were scanned without a result. A failing
+    decoder counts all lines before the error, which is slow in a long text. So the decoder first
+    gets a short part of the text, and a longer part only if the value does not end in it.
     """
     size, cost = _WINDOW, 0
     while True:
@@ -117,10 +118,10 @@ def _find_next(text: str, at: int) -> int:
 
 
 def encode_object_line(text: str, piece: JsonObject) -> bytes:
-    """Return one object as one line of JSON.
+    """Return a JSON object as one line of JSON.
 
-    `piece` is an object that `find_objects` found in `text`. If it is already on one line, its
-    bytes do not change.
+    `piece` is an object that `find_objects` found in `text`. If the object is already on one line,
+    its bytes do not change.
     """
     found = text[piece.start : piece.end]
     if "\n" not in found and "\r" not in found:
@@ -151,7 +152,10 @@ def find_fields(text: str) -> dict[str, Any]:
 
 
 def _scan_budget(text: str) -> int:
-    """Return how many characters may be scanned without a result before the scan of a text ends."""
+    """Return the limit for the cost of scanning a text. The scan ends when the limit is reached.
+
+    The cost is the number of characters that were scanned without a result.
+    """
     return 5 * len(text) + (1 << 20)
 
 

@@ -16,7 +16,7 @@ from cortext.model.ids import derived_id
 from cortext.model.message import SessionMessage
 
 RESTS = timedelta(hours=1)
-"""The time after the last message in which the result of a tool call may still arrive."""
+"""How long after the last message the result of a tool call may still arrive."""
 NO_RESULT = "(no result was recorded: the conversation ended before it came)"
 
 
@@ -27,8 +27,8 @@ def stub_missing_results(
 
     Only calls at the end of the conversation `messages` are considered. `answered` contains the ids
     of calls whose results are stored elsewhere. Return [] if the last message is less than an hour
-    old, because the result may still arrive. Also return [] if `pending` is set: then the user must
-    still approve the call.
+    old, because the result may still arrive. Also return [] if `pending` is set, because the call
+    then waits for the user's approval.
     """
     if pending:
         return []
@@ -72,10 +72,10 @@ def describe_missing_results(
 
 
 def describe_append(path: str, *, torn: bool, stubs: Sequence[SessionMessage]) -> str:
-    """Return a sentence that reports what an append repaired in a file.
+    """Return a sentence that reports which damage was repaired by appending to a file.
 
-    `torn` says that the append moved an incomplete last line to another file. `stubs` are the
-    placeholder results that were appended for tool calls without a result.
+    `torn` says that an incomplete last line was moved to another file. `stubs` are the placeholder
+    results that were appended for tool calls without a result.
     """
     done = ["ends with a complete line again"] if torn else []
     done += ["records the missing tool results"] if stubs else []

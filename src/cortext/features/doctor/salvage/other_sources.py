@@ -43,11 +43,11 @@ def committed_versions(path: str) -> Iterator[bytes]:
 def add_from_git(
     path: str, table: RecordTable, rescued: SalvagedLines, most: int | None
 ) -> SalvagedLines:
-    """Take lost messages of a file from git, and return `rescued` with these messages added.
+    """Add messages that a file has lost, but git has, and return the salvaged lines.
 
-    `rescued` holds the salvaged lines of the file. Return it unchanged if git has no other
-    messages. Also return it unchanged if git has more than `most` other messages, because then the
-    user may have removed them on purpose. If `most` is None, there is no limit.
+    `rescued` holds the salvaged lines of the file. If git has no other messages, return `rescued`
+    unchanged. If git has more than `most` other messages, also return `rescued` unchanged, because
+    the user may have removed these messages on purpose. If `most` is None, there is no limit.
     """
     for data in committed_versions(path):
         found = salvage_lines(data, table)
@@ -72,10 +72,10 @@ def add_from_git(
 
 
 def _merge_rows(rescued: SalvagedLines, found: SalvagedLines) -> list[_Row]:
-    """Return the rows of `rescued`, and between them the rows that are only in `found`.
+    """Return the rows of `rescued` together with the rows that are only in `found`.
 
-    A row is a message with its line. `found` is the version of the file in git. An added row comes
-    after the row that precedes it in `found`.
+    A row is a message with its line. `found` is the version of the file in git. Each added row
+    keeps its place: it comes after the same row as in `found`.
     """
     present_ids = {message.id for message in rescued.messages}
     after: dict[str, list[_Row]] = {}

@@ -141,9 +141,9 @@ def _add_valid_fields(
 ) -> None:
     """Add every valid field in `parts` to the dict `known`, the fields of a session.
 
-    If the fields are not valid together, each half of them is tried. This finds one damaged field
-    among thousands in a few steps. `fits` raises ValueError if a dict has an invalid field.
-    `holders` are the names of fields with inner fields.
+    If the fields are not valid together, the first half and the second half are added separately.
+    This finds one damaged field among thousands in a few steps. `fits` raises ValueError if a dict
+    has an invalid field. `holders` are the names of fields that contain other fields.
     """
     if not parts:
         return
@@ -237,10 +237,10 @@ def has_fields(head: Head) -> bool:
 
 
 def cut_before_records(data: bytes) -> bytes:
-    """Return the bytes of a file before its first message record, which may start inside a line.
+    """Return the bytes of a file before its first message record.
 
-    The caller searches the result for fields of the session, so it must not contain fields of
-    messages.
+    The record may start inside a line. The caller searches the returned bytes for fields of the
+    session, so they must not contain fields of messages.
     """
     found = _FIRST_RECORD.search(data)
     return data[: found.start()] if found else data

@@ -234,10 +234,7 @@ class _LineSalvage:
                 )
 
     def _may_be_wanted(self, value: dict[str, Any]) -> bool:
-        """Return whether a JSON object may be a session head or a record.
-
-        This fast test saves time.
-        """
+        """Return whether a JSON object may be a session head or a record, by a fast test."""
         return self._is_head is not None or self._table.names.get("role", "role") in value
 
     def _add_object(self, line: bytes, number: int) -> bool:
