@@ -1,5 +1,5 @@
 """Conversation stores for agent frameworks.
 
 Each subpackage stores the conversations of one framework and is named after the framework. To
-install the framework, install the extra (optional dependency) of cortext with the same name.
+install a framework, install the extra (optional dependency) of cortext with its name.
 """

@@ -12,9 +12,9 @@ class OpenCalls(Generic[C]):
     """The tool calls of a message history that have no result yet.
 
     Pass the calls to `add` and the results to `answer`, in the order of the history. Several open
-    calls may have the same id: some models reuse ids, and some calls never get a result. If several
-    open calls match a result, the calls of the latest message win. Among these, the first call
-    wins.
+    calls may have the same id: some models reuse ids, and some calls never get a result. A result
+    then belongs to a call of the latest message, and among several calls of this message to the
+    first one.
     """
 
     def __init__(self) -> None:

@@ -99,7 +99,7 @@ def id_of(*key: str) -> str:
 def has_other_owner(head: Session, owner: str) -> bool:
     """Return whether a session belongs to another owner than `owner`.
 
-    `head` is the session without its messages. A session without an owner belongs to nobody.
+    `head` is the session without its messages. The result is False for a session without an owner.
     """
     return head.owner not in ("", owner)
 
@@ -162,7 +162,7 @@ class SessionLog:
     def _create(self, session: Session, owner: str) -> None:
         """Save a new session, unless another caller has created it in the meantime.
 
-        Raises SessionOwnerError if that caller has another owner.
+        In that case, raise SessionOwnerError if the stored session has another owner than `owner`.
         """
         with self.alone(session.id):
             if self.store.exists(session.id):
@@ -203,8 +203,8 @@ class SessionLog:
         """Load a session, let `change` modify it, save it, and return the result of `change`.
 
         Returns None if the session does not exist. Messages that others append in the meantime are
-        not lost. Other threads that call this method wait. If the store is on a server, callers on
-        other machines wait too.
+        not lost. Other threads wait until this call is finished. If the store is on a server,
+        callers on other machines wait too.
         """
         served = isinstance(self.store, ServedStore)
         with self.alone(id) if served else self._change_lock:
@@ -283,8 +283,9 @@ class SessionLog:
         """Return the heads (sessions without messages) of all sessions in the store.
 
         Sessions of every framework are included. With `owner`, return only the sessions of this
-        owner. A store that cannot read heads separately returns whole sessions. `last` is for
-        stores on a server: if it is True, `updated_at` is not before the time of the last message.
+        owner. A store that cannot read heads separately returns whole sessions. `last` matters only
+        for a store on a server. If `last` is True, `updated_at` is at least the time of the last
+        message.
         """
         if isinstance(self.store, ServedStore):
             return _filter_by_owner(owner, self.store.heads(owner, last=last))
@@ -382,8 +383,8 @@ def _filter_by_owner(owner: str | None, heads: Iterable[Session]) -> Iterator[Se
 def name_of_session(head: Session) -> str:
     """Return the name with which a program can open a session.
 
-    This is the name that the program chose when it created the session. If there is none, or if the
-    session id was not derived from this name alone, return the session id. `head` is the session
+    This is the name that the program chose when it created the session. Return the session id if
+    the program chose no name, or if the id was made from more than this name. `head` is the session
     without its messages.
     """
     for name in ("session_id", "thread_id", "conversation_id"):
@@ -463,7 +464,7 @@ def _side_folder(store: SessionStore) -> str | None:
 async def beside(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Call the blocking function `work` in a thread, and return its result.
 
-    If the caller is cancelled, wait until the function has ended, and raise CancelledError then.
+    If the caller is cancelled, wait until the function has ended. Then raise CancelledError.
     """
     task = asyncio.ensure_future(asyncio.to_thread(work, *args, **kwargs))
     try:

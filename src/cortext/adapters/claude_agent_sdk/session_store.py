@@ -58,7 +58,7 @@ The number is high because an import sends all entries of a session again.
 class CortextSessionStore(SessionStore):
     """A store for the transcripts of the Claude Agent SDK.
 
-    `path_or_url` names the cortext store. None is the default folder.
+    `path_or_url` is the path or URL of the cortext store; None means the default folder.
 
     An entry is durable when `append` returns. Any number of processes may append to one session. An
     entry with a uuid is stored only once. The project key is the owner of a session: other projects
@@ -210,8 +210,8 @@ class CortextSessionStore(SessionStore):
     def _served_summary(self, project: str, head: Session) -> dict[str, Any]:
         """Return the summary of a session on a server.
 
-        The summary is updated with the records (stored messages) that were added since the last
-        call.
+        If the summary was computed before, only new records (stored messages) are read and added to
+        it.
         """
         fold = self._served_summaries.setdefault(
             head.id, _ServedSummary(self._session_log, head.id)
@@ -234,10 +234,9 @@ class CortextSessionStore(SessionStore):
 
 
 def _heads(session_log: SessionLog, *key: str) -> Iterator[Session]:
-    """Yield the sessions of the SDK that `key` selects, without their messages.
+    """Yield the SDK's sessions of a project, without their messages.
 
-    `key` is a project key, which selects all sessions of the project, or a project key and a
-    session id.
+    `key` is the project key. If `key` also has a session id, yield only the sessions with this id.
     """
     prefix = name_of(*key)
     for id in session_log.store.list_session_ids():

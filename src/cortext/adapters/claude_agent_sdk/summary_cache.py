@@ -1,8 +1,8 @@
 """A cache of the summaries that the SDK shows in lists of sessions.
 
 A summary is computed from the entries of a session. If the session has changed since then, the next
-list computes the summary again. An append does not update the summary: if two processes appended at
-once, one update would be lost.
+list computes the summary again. Appending to a session does not update its summary: if two
+processes appended at once, one of the two updates would be lost.
 """
 
 from __future__ import annotations

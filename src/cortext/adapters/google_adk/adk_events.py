@@ -118,10 +118,10 @@ def repair_events(
 ) -> list[Event]:
     """Return the events with a substitute result after each interrupted tool call.
 
-    An interrupted call is a call without a result. Two kinds of calls are exceptions: calls that
-    wait for a client or a task, and calls of the current run of the agent, which may still be
-    running. `invocation` is the id of the current run. If `events` is only a part of a session,
-    pass all events of the session as `among`, to find call ids that occur more than once.
+    An interrupted call is a call without a result. Some calls without a result are not interrupted:
+    calls that wait for a client or a task, and calls of the current run of the agent, whose id is
+    `invocation`. If `events` is only a part of a session, pass all events of the session as
+    `among`, to find call ids that occur more than once.
     """
     open_calls = _open_calls(events)
     others = events if among is None else among
@@ -171,10 +171,9 @@ def _with_unique_ids(event: Event, ids: set[str | None]) -> Event:
 def repair_last(events: list[Event], invocation: str) -> None:
     """Add a substitute result to `events` for each interrupted tool call of the previous agent run.
 
-    ADK calls one run of the agent an invocation. `invocation` is the id of the run that begins now.
+    ADK calls a run of the agent an invocation. `invocation` is the id of the run that begins now.
     The previous run is the run of the last event. If the last event already belongs to the new run,
-    nothing changes. Older runs were repaired when their events were loaded, or when the next run
-    began.
+    do nothing. Runs before the previous one need no repair, because they were repaired earlier.
     """
     if not events or events[-1].invocation_id == invocation:
         return

@@ -1,8 +1,8 @@
 """The events and the state of an ADK session, computed from its stored records.
 
-*State* is the key-value data of the framework. Each event contains changes of the state. The state
-is computed by applying these changes in the order of the records. Therefore a writer can add an
-event without reading the events of others. State that all sessions of a user or an app share is
+State is the key-value data of the framework. Each event contains changes of the state. The state is
+computed by applying these changes in the order of the records. Therefore a process can add an event
+without reading the events of other processes. State that all sessions of a user or an app share is
 stored in separate logs.
 """
 
@@ -129,7 +129,7 @@ class SessionEvents:
 class Outline(SessionEvents):
     """The state of one session and the time of its last event, for lists of sessions.
 
-    Unlike `SessionEvents`, an outline does not hold the events in memory.
+    Unlike its base class, an outline does not hold the events in memory.
     """
 
     def take(self, records: Iterable[SessionMessage]) -> None:
@@ -186,8 +186,8 @@ T = TypeVar("T", bound=_Content)
 class OpenLog(Generic[T]):
     """The parsed content of one session in memory. Call `now` to get the current content.
 
-    `make` creates an empty content object, to which new records are added. Hold `lock` while using
-    the content.
+    `make` is a function that returns an empty content object, to which the records of the session
+    are added. Hold `lock` while using the content.
     """
 
     def __init__(self, store: SessionStore, id: str, make: Callable[[], T]) -> None:

@@ -31,7 +31,7 @@ _SCHEME = "cortext"
 class CortextSessionService(BaseSessionService):
     """A session service for the ADK that stores its sessions with cortext.
 
-    `path_or_url` names the cortext store. None is the default folder.
+    `path_or_url` is the path or URL of the cortext store; None means the default folder.
 
     An event is durable when `append_event` returns. Any number of processes may append to one
     session: no event is lost, and none is refused because another process was faster. A session
@@ -136,8 +136,8 @@ class CortextSessionService(BaseSessionService):
 def register() -> None:
     """Register `cortext:PATH` as a session service URI of the `adk` command.
 
-    `cortext:` without a path is the default folder. Call this function in the `services.py` of an
-    agents folder.
+    `cortext:` without a path means the default folder. Call this function in the `services.py` of
+    an agents folder.
     """
     from google.adk.cli.service_registry import get_service_registry
 
@@ -150,6 +150,6 @@ def _from_uri(uri: str, **_: Any) -> CortextSessionService:
 
 
 def _json_state(state: dict[str, Any]) -> dict[str, Any]:
-    """Return the state with only JSON values, as the ADK's own services store it."""
+    """Return a state in which every value is a JSON value, as in the ADK's own services."""
     raw = to_json(state, serialize_unknown=True, inf_nan_mode="null")
     return cast("dict[str, Any]", json_codec.decode(raw))

@@ -56,8 +56,8 @@ _NESTED_CODES = _TYPE_CODES | {EXT_NUMPY_ARRAY, EXT_DELTA_SNAPSHOT}
 class ForbiddenType(Exception):
     """The error for a value whose type or encoding is not allowed.
 
-    `name` is the name of the type. If `is_kind` is True, `name` is the name of an encoding, such as
-    `pickle`.
+    `name` is the name of the type. If the encoding is not allowed, `is_kind` is True, and `name` is
+    the name of the encoding, such as `pickle`.
     """
 
     def __init__(self, name: str, *, is_kind: bool = False) -> None:
@@ -80,10 +80,10 @@ class CheckpointSerializer(JsonPlusSerializer):
     def restrict(
         cls, serde: JsonPlusSerializer, allowed_types: Iterable[AllowedType]
     ) -> CheckpointSerializer:
-        """Return a serializer that allows `allowed_types`, and the types that `serde` lists.
+        """Return a serializer for `allowed_types` and the types on the allow-list of `serde`.
 
-        LangGraph's default serializer has no list and allows every type. If `serde` has no list,
-        the result allows only `allowed_types` and the types that are safe.
+        LangGraph's default serializer has no allow-list and allows every type. If `serde` has no
+        allow-list, the result allows only `allowed_types` and the types that are always safe.
         """
         known = serde._allowed_msgpack_modules
         listed = known if isinstance(known, set) else ()
@@ -119,11 +119,11 @@ class CheckpointSerializer(JsonPlusSerializer):
 def restrict(
     serde: SerializerProtocol | None, allowed_types: Iterable[AllowedType]
 ) -> SerializerProtocol:
-    """Return the serializer `serde` limited to safe types and `allowed_types`.
+    """Return a serializer like `serde` that allows only safe types and `allowed_types`.
 
-    If `serde` is None, use LangGraph's default serializer. A serializer of a class of your own is
-    returned unchanged, because it decides itself which types it allows. Raises ValueError if
-    `allowed_types` is given for such a serializer.
+    If `serde` is None, use LangGraph's default serializer. If `serde` is not one of LangGraph's own
+    classes, return it unchanged, because it decides itself which types it allows. Raises ValueError
+    if `allowed_types` is given for such a serializer.
     """
     if serde is None:
         return CheckpointSerializer(allowed_types)

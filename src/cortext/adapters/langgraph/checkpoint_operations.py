@@ -33,7 +33,7 @@ _DELTA_COUNTERS = "counters_since_delta_snapshot"
 
 
 class Where(NamedTuple):
-    """The thread, namespace, checkpoint and owner that a LangGraph config names.
+    """The thread, namespace, checkpoint and owner that are given in a LangGraph config.
 
     `id` is the checkpoint id, or None for the latest checkpoint.
     """
@@ -127,7 +127,8 @@ class Checkpoints:
     ) -> str:
         """Store a checkpoint durably, and return its id.
 
-        `meta` is its metadata. `new_versions` names the channels whose values have changed.
+        `where` gives its thread, its namespace and, as `id`, its parent checkpoint. `meta` is its
+        metadata. `new_versions` has the names of the channels whose values have changed.
         """
         thread = self._threads.open(where.thread, where.owner)
         log = thread.log
@@ -176,7 +177,7 @@ class Checkpoints:
 
         A delta channel is stored as changes (writes), and only sometimes as a full value. The data
         of a channel are its last full value, if there is one, and the writes after this value. Only
-        checkpoints before the checkpoint `where` are searched.
+        checkpoints that are older than the checkpoint `where` are searched.
         """
         log = self._threads.open(where.thread, where.owner).log
         with name_refusals(where.thread), log.lock:
@@ -248,7 +249,8 @@ class Checkpoints:
         """Convert a checkpoint to the form in which the log stores it.
 
         `base` is the stored parent checkpoint, and `parent` is its id. A channel that did not
-        change shares its value with `base`. `new_versions` names the channels that changed.
+        change shares its value with `base`. `new_versions` has the names of the channels that
+        changed.
         """
         state = cast("dict[str, Any]", dict(checkpoint))
         given = cast("dict[str, Any]", state.pop("channel_values"))
@@ -320,7 +322,10 @@ class Checkpoints:
 
 
 def _cache_messages(log: Thread, nodes: Iterable[Node]) -> None:
-    """Cache the messages in `nodes`, which were just written, so that they need not be unpacked."""
+    """Keep the messages of `nodes` in memory, so that they need not be unpacked later.
+
+    `nodes` are the stored forms of values that were just written.
+    """
     for node in nodes:
         for piece in names_in(node):
             known = log.pieces.get(piece.name)

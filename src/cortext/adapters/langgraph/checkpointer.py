@@ -37,10 +37,10 @@ _to_list: Any = list
 class CortextSaver(BaseCheckpointSaver[int]):
     """A checkpoint saver for LangGraph that stores checkpoints with cortext.
 
-    `path_or_url` names the cortext store. None is the default folder. A checkpoint is durable when
-    `put` returns. A saver can be used from several threads, event loops and processes at once.
-    `with` and `async with` close the saver. The `user_id` of a config is the owner of a thread. A
-    config with another `user_id` raises SessionOwnerError.
+    `path_or_url` is the path or URL of the cortext store; None means the default folder. A
+    checkpoint is durable when `put` returns. A saver can be used from several threads, event loops
+    and processes at once. `with` and `async with` close the saver. The `user_id` of a config is the
+    owner of a thread. A config with another `user_id` raises SessionOwnerError.
 
     A checkpoint may hold values of the types that LangGraph knows to be safe, and of the types in
     `allowed_types`. An allowed type is a class, or a pair of a module name and a class name. Any
@@ -48,7 +48,7 @@ class CortextSaver(BaseCheckpointSaver[int]):
     serializer of your own class, the serializer itself decides which types it allows.
 
     If `serde` is not LangGraph's default serializer, messages are not copied to the conversation of
-    the thread. Otherwise, messages that the serializer encrypts would also be stored in plain text.
+    the thread, because `serde` may encrypt messages and the conversation is plain text.
     """
 
     def __init__(

@@ -169,7 +169,10 @@ def to_messages(records: Iterable[SessionMessage]) -> list[BaseMessage]:
 
 
 def mark_of(record: SessionMessage) -> str:
-    """Return a short hash of the role, the text and the LangChain fields of a record."""
+    """Return a short hash of a record, to recognize another record with the same id.
+
+    It covers the role, the text and the LangChain fields.
+    """
     fields = [record.role, record.content, record.extra.get(FRAMEWORK)]
     return blake2b(json_codec.encode(fields), digest_size=6).hexdigest()
 

@@ -28,9 +28,9 @@ def make_draft(
 ) -> SavedCheckpoint | None:
     """Return a new checkpoint that adds messages of other programs to the latest checkpoint.
 
-    `log` is the log of the thread. `others` are the records of these messages. Messages that a
-    checkpoint already contains are not added. Returns None if there is nothing to add. Also returns
-    None while a step of the graph is running, because its writes belong to the latest checkpoint.
+    `log` is the log of the thread. `others` are these messages, as records. Messages that a
+    checkpoint already contains are not added. Return None if there is nothing to add, or while a
+    step of the graph is running, because the writes of the step belong to the latest checkpoint.
     """
     log.draft = None
     latest = log.saved("", None)
@@ -46,8 +46,8 @@ def make_draft(
 def _has_message_list(latest: SavedCheckpoint, log: Thread) -> bool:
     """Return whether messages can be added to the checkpoint `latest`.
 
-    It must have a list of messages. If the newest checkpoint of the thread cannot be read, a
-    checkpoint without messages is accepted too.
+    The checkpoint must have a list of messages. If a newer checkpoint cannot be read, it may also
+    have no messages at all.
     """
     messages = latest.values.get(MESSAGES)
     return isinstance(messages, Items) or (messages is None and log.is_damaged())

@@ -28,7 +28,7 @@ from cortext.stores.servers.server_base import ServedStore
 
 
 class Transcript:
-    """The conversation of one thread. It remembers which messages are stored already.
+    """The conversation of one thread. The object remembers which messages are stored already.
 
     Hold the lock of the thread's log while calling the methods.
     """
@@ -109,9 +109,9 @@ class Transcript:
     def go_on(self, at: str) -> None:
         """Record that the run no longer waits for a user, because it has a later checkpoint.
 
-        `at` is the id of the later checkpoint. Do nothing if `at` is not later than the checkpoint
-        at which the run waits. This can happen, because LangGraph may store an interrupt before or
-        after its checkpoint.
+        `at` is the id of the later checkpoint. LangGraph may store an interrupt before or after its
+        checkpoint. Therefore do nothing if `at` is not later than the checkpoint at which the run
+        waits.
         """
         if not isinstance(self._session_log.store, LogStore):
             self._waiting_at = self._read_waiting()
@@ -122,8 +122,8 @@ class Transcript:
     def catch_up(self) -> None:
         """Read the messages that were added to the conversation since the last call.
 
-        A store that cannot be read incrementally is read only once. This is enough, because its
-        `append` skips messages that are stored already.
+        Some stores can only be read completely. Such a store is read only once. This is enough,
+        because its `append` skips messages that are stored already.
         """
         if self._fingerprints and not isinstance(self._session_log.store, (LogStore, ServedStore)):
             return

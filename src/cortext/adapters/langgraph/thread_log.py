@@ -185,8 +185,8 @@ def put_record(
     """Return the JSON data with which the log stores a checkpoint of the namespace `ns`.
 
     `base` is the parent checkpoint, or None if the log does not contain it. Values that are the
-    same in `base` are left out. `known` holds the names of the values that the log already
-    contains. Such a value is stored as its name only.
+    same in `base` are left out. `known` has the names of the values that the log already contains.
+    Of such a value, only the name is stored.
     """
     old: Mapping[str, Node] = base.values if base else {}
     values = {
@@ -201,9 +201,8 @@ def put_record(
 def writes_record(ns: str, at: str, writes: list[Write], known: Mapping[str, Any]) -> Any:
     """Return the JSON data with which the log stores the writes of one task.
 
-    `ns` and `at` are the namespace and the id of the checkpoint to which the writes belong. `known`
-    holds the names of the values that the log already contains. Such a value is stored as its name
-    only.
+    The writes belong to the checkpoint with the id `at` in the namespace `ns`. `known` has the
+    names of the values that the log already contains. Of such a value, only the name is stored.
     """
     rows = [[one.number, one.channel, written(one.value, None, known)] for one in writes]
     data = {"writes": rows, "at": at, "task": writes[0].task, "path": writes[0].path, "ns": ns}

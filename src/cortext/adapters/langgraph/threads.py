@@ -71,10 +71,11 @@ class Threads:
                 continue
 
     def heads(self, owner: str | None) -> Iterator[Session]:
-        """Return the conversations of all threads without their messages, the newest first.
+        """Return the conversations of all threads without their messages.
 
-        The newest is the most recently created. With `owner`, return only the conversations of this
-        owner. A conversation that another framework began is included if it has checkpoints.
+        The most recently created conversation comes first. With `owner`, return only the
+        conversations of this owner. A conversation that another framework began is included if it
+        has checkpoints.
         """
         return self.kept.begun(owner, set(self.logs.list_session_ids()))
 

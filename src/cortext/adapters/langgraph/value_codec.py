@@ -2,8 +2,8 @@
 
 A *node* is the stored form of one value: a piece, a list of pieces, or a dict of nodes. A *piece*
 is plain JSON, or the bytes of LangGraph's serializer. To save space, the log contains each piece
-only once. When the piece occurs again, only its name is stored. For a list that changed, the log
-stores how many pieces at the beginning are unchanged, and the new pieces after them.
+only once. When the same piece occurs again, only its name is stored. For a list that changed, the
+log stores the number of pieces at its beginning that are unchanged, and the new pieces after them.
 """
 
 from __future__ import annotations

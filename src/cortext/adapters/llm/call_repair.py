@@ -88,11 +88,11 @@ def _substitute(call: Json) -> Json:
 
 
 def _unmatched_parts(item: Json, taken: set[int]) -> list[Json]:
-    """Return the parts of a tool message that were not moved to their calls, as one user message.
+    """Return a list with one user message: the parts of a tool message that were not moved.
 
-    `item` is the tool message. `taken` has the indexes of the results that were moved. A result
-    that was not moved has no call, and providers refuse such a result. Therefore it becomes text.
-    Other parts stay as they are. The returned list has one message, or none if no part remains.
+    `item` is the tool message, and `taken` has the indexes of the results that were moved to their
+    calls. A result that was not moved has no call. It becomes text, because providers refuse a
+    result without a call. Other parts stay as they are. Return [] if no part remains.
     """
     left: list[Json] = []
     for at, part in enumerate(item["parts"]):

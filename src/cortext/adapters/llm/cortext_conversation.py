@@ -36,8 +36,9 @@ ConversationRow = SessionLogRow
 class CortextLog:
     """A store of llm conversations. Several processes may write to one conversation at once.
 
-    `path_or_url` names the cortext store. None is the default folder. With `owner`, a conversation
-    of another owner raises SessionOwnerError before anything is read or written.
+    `path_or_url` is the path or URL of the cortext store; None means the default folder. With
+    `owner`, a conversation of another owner raises SessionOwnerError before anything is read or
+    written.
     """
 
     def __init__(self, path_or_url: PathOrUrl = None, *, owner: str = "") -> None:
@@ -114,8 +115,8 @@ class History:
     def load_open(self) -> list[Message]:
         """Return the stored messages in a form that makes llm run the waiting tool calls.
 
-        For this reason the calls of the last message get no substitute results. Raises ValueError
-        if no call waits.
+        Therefore the calls of the last message get no substitute results. Raises ValueError if no
+        call waits.
         """
         if self.waiting() is None:
             raise ValueError(f"no tool call is waiting in {self._name}")

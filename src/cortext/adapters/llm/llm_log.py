@@ -60,9 +60,9 @@ class LlmLog:
     ) -> Seen:
         """Store the new messages of a finished response, and return all messages stored so far.
 
-        The messages are durable when the call returns. `seen` is the result of the last call, or
-        None. If the session does not exist, it is created with the fields in `head`, such as the
-        title.
+        The messages are durable when the call returns. `seen` is the result of the last call for
+        this conversation, or None. If the conversation has no session yet, the session is created
+        with the fields in `head`, such as the title.
         """
         conversation = response.conversation
         name = conversation.id if conversation is not None else response.id
@@ -82,9 +82,9 @@ class LlmLog:
         """Store the new messages of a conversation durably, and return all messages stored so far.
 
         `chain` holds all messages of the conversation, oldest first. `seen` is the result of the
-        last call. The messages in `seen` are not looked up in the store again. If the session does
-        not exist, it is created with the fields in `head`. `tokens` is the token count of the last
-        message.
+        last call for this conversation, or None. The messages in `seen` are not looked up in the
+        store again. If the conversation has no session yet, the session is created with the fields
+        in `head`. `tokens` is the token count of the last message.
         """
         id = self._id(name)
         if seen is not None and list(chain[: len(seen.messages)]) == list(seen.messages):

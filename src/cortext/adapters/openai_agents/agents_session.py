@@ -49,7 +49,8 @@ class CortextSession(SessionABC):
     Items are durable when `add_items` returns. Any number of processes may add items at once.
     Messages of other frameworks and tools become items, so a program can continue a conversation
     that began elsewhere. With `owner`, a session of another owner raises SessionOwnerError before
-    anything is read or written. `path_or_url` names the store. None is the default folder.
+    anything is read or written. `path_or_url` is the path or URL of the store; None means the
+    default folder.
     """
 
     def __init__(
@@ -207,9 +208,9 @@ class CortextSession(SessionABC):
 
 
 def _stored_id(store: SessionStore, session_id: str) -> str:
-    """Return the store's id of a session.
+    """Return the id under which the store has a session.
 
-    `session_id` is the id that the program uses, or the store's id of an existing session.
+    `session_id` is the id that the program chose, or the store's own id of an existing session.
     """
     made = id_of(session_id)
     try:

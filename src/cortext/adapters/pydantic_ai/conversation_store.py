@@ -54,7 +54,7 @@ class OwnerConflict(ConversationConflict):
 class CortextConversationStore(ConversationStore):
     """A conversation store for pydantic-ai that stores conversations with cortext.
 
-    `path_or_url` names the cortext store. None is the default folder.
+    `path_or_url` is the path or URL of the cortext store; None means the default folder.
 
     A conversation is durable when `save` returns. If two processes save at once, one of them gets
     `ConversationConflict` and has written nothing. The scope is the owner of a conversation. A

@@ -45,8 +45,8 @@ Json = dict[str, Any]
 def records_of(id: str, message: ModelMessage, own: Mapping[str, Any]) -> list[SessionMessage]:
     """Convert a message to the records that store it.
 
-    The last record has the id `id`. Its `extra` holds the whole message, and `own`: more data that
-    pydantic-ai stores with the message.
+    The last record has the id `id`. Its `extra` holds the whole message and `own`, which is other
+    data that pydantic-ai stores with the message.
     """
     raw = ModelMessagesTypeAdapter.dump_json([message])[1:-1]
     data = cast("Json", json_codec.decode(raw))

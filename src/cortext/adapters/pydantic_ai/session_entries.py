@@ -49,7 +49,7 @@ class _Entry(NamedTuple):
 
 
 class EntryLog:
-    """The entries of one session, from the records that were passed to `take`.
+    """The entries of one session, computed from the records that were passed to `take`.
 
     `head` is the id of the latest entry, or None. `last` is the latest record, or None.
     """

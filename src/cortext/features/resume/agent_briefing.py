@@ -29,8 +29,10 @@ WAS_COMPLETE = "this conversation was marked complete"
 class Briefing(NamedTuple):
     """The parts of a briefing, in the order in which an agent reads them.
 
-    `command` is the text of the slash command that began the conversation, `id` is the short id of
-    the conversation, and `document` is the path of its markdown file. Missing parts are "".
+    `command` is the text of the slash command that began the conversation. `id` is the short id of
+    the conversation, and `document` is the path of its markdown file. `context` describes the
+    conversation: type, title, time of the last activity and summary. `history` has its messages.
+    Missing parts are "".
     """
 
     warnings: list[str]
@@ -60,10 +62,10 @@ def make_briefing(
 ) -> Briefing:
     """Return the briefing of a conversation, without changing the conversation.
 
-    `budget` limits the length of the history. `tools` are the tools that the agent has now. The
-    briefing warns about tools that the conversation had and the agent lacks. If `tools` is None,
-    the function `servers` returns the agent's MCP servers, and these are compared instead.
-    `servers` is called only if the conversation had tools.
+    The history has at most `budget` characters. Without `with_history`, it is left out. The
+    briefing warns if the conversation had tools that the agent does not have. `tools` are the
+    agent's tools. If `tools` is None, the function `servers` returns the agent's MCP servers, and
+    only MCP tools are compared. If both are None, there is no such warning.
     """
     session, damages = _read_session(row)
     missing = _missing_tools(session, tools, servers)
@@ -98,10 +100,11 @@ def _summarize(session: Session) -> str:
 
 
 def activate(row: ConversationRow, *, reopen: bool) -> str:
-    """Set the status of a conversation to active. Return "", or the reason why this is impossible.
+    """Set the status of a conversation to active.
 
-    Raises CortextError for a completed conversation, unless `reopen` is true. If `row` is a tool
-    session, do nothing, because a tool session has no status.
+    Return "", or the reason why the status cannot be set: the conversation is read-only. Raises
+    CortextError for a completed conversation, unless `reopen` is true. If `row` is a tool session,
+    do nothing, because a tool session has no status.
     """
     if row.tool:
         return ""
@@ -140,10 +143,10 @@ def _completed_error(row: ConversationRow) -> CortextError:
 
 
 def _read_session(row: ConversationRow) -> tuple[Session, list[str]]:
-    """Return the session of a conversation, and descriptions of its damage.
+    """Return the session of a conversation, and a description of each of its damaged parts.
 
     If the session was deleted and only the markdown file is left, return an empty session with the
-    data of the row.
+    title and the type from `row`.
     """
     if not row.status:
         known = row.kind in Types(row.workspace).names()
@@ -157,7 +160,10 @@ def _read_session(row: ConversationRow) -> tuple[Session, list[str]]:
 
 
 def _command_text(row: ConversationRow, session: Session) -> str:
-    """Return the current text of the slash command that began the conversation, or ""."""
+    """Return the text of the slash command that began the conversation, as the text is now.
+
+    Return "" if no slash command began the conversation.
+    """
     if row.tool or not session.command:
         return ""
     return Types(row.workspace).command(session.kind)
@@ -186,10 +192,10 @@ def _missing_tools(
     tools: Sequence[str] | None,
     servers: Callable[[], Sequence[str]] | None,
 ) -> list[str]:
-    """Return the tools that the conversation had and the agent does not have now.
+    """Return the tools that the conversation had and the agent does not have.
 
     `tools` are the agent's tools. If `tools` is None, the function `servers` returns the agent's
-    MCP servers, and only MCP tools are compared. Return [] if the agent's tools are unknown.
+    MCP servers, and only MCP tools are compared. Return [] if both are None.
     """
     if not session.tools or (tools is None and servers is None):
         return []

@@ -26,7 +26,10 @@ def folder_of(kind: str) -> str:
 
 
 def prepare_handoff_dir(kind: str) -> str:
-    """Create the folder for hand-off files of a kind, delete its old files, and return it."""
+    """Return the path of the folder for one kind of hand-off files.
+
+    The folder is created if needed, and files in it that are too old are deleted.
+    """
     folder = folder_of(kind)
     make_private_dir(folder)
     _delete(folder, time.time() - _KEPT_SECONDS[kind])

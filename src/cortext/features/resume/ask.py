@@ -64,8 +64,9 @@ def ask(
     """Return the answer of an AI tool to a question about a conversation.
 
     New messages are captured first. The question and its answer are not stored, and the model
-    cannot change files. `extra` holds more arguments for the tool. Raises CortextError if the tool
-    fails.
+    cannot change files. If cortext must write a copy of the conversation for the tool, `budget`
+    limits the copy to a number of characters. `extra` holds more command line arguments for the
+    tool. Raises CortextError if the tool fails.
     """
     require(tool)
     launcher = launcher_of(tool)
@@ -96,10 +97,10 @@ def ask(
 
 @contextmanager
 def _handle_signals(handler: _Handler) -> Generator[None]:
-    """Handle SIGTERM and SIGHUP with `handler` inside a `with` block.
+    """Call `handler` for the signals SIGTERM and SIGHUP inside a `with` block.
 
-    Signals that are ignored, as under nohup, stay ignored. Outside the main thread, the handlers do
-    not change.
+    Signals that the program ignores, as under nohup, are still ignored. Outside the main thread,
+    the block changes nothing.
     """
     numbers: list[signal.Signals] = []
     if threading.current_thread() is threading.main_thread():
@@ -118,10 +119,10 @@ def _exit_on_signal(number: int, frame: FrameType | None) -> NoReturn:
 
 
 def _empty_folder() -> str:
-    """Return an empty private folder in which a tool can answer a question.
+    """Return the path of an empty private folder in which a tool can answer a question.
 
-    The folder is the same each time, because a tool remembers every folder in which it ran. If the
-    folder is not empty, another folder is used. The folder is not below `/tmp`: tools also read
+    The path is the same each time, because a tool remembers every folder in which it ran. It is
+    different only if the usual folder is not empty. The folder is not below `/tmp`: tools also read
     settings in parent folders, and any user can write into `/tmp`.
     """
     number = 0
@@ -135,10 +136,10 @@ def _empty_folder() -> str:
 
 
 def _hide(written: Written, tool: str, *, wait: float) -> bool:
-    """Hide the temporary copy of a conversation: exclude it from lists and from the archive.
+    """Hide the temporary copy of a conversation from lists and from the archive.
 
-    The copy was made for a question. Return False if this fails, for example because the archive is
-    still locked after `wait` seconds.
+    Return False if this fails, for example because the archive is still locked after `wait`
+    seconds.
     """
     try:
         skip_session(tool, written.id, wait=wait)
@@ -149,10 +150,11 @@ def _hide(written: Written, tool: str, *, wait: float) -> bool:
 
 
 def _remove(written: Written, plan: LaunchPlan | None) -> None:
-    """Delete the copy that was made for a question.
+    """Delete the temporary copy of a conversation.
 
-    `plan` is the command with which the tool deletes the copy. It is None if the copy is a file. If
-    the tool continued the copy in a second file, as Gemini CLI does, delete that file too.
+    `plan` is the command with which the tool deletes the copy. If `plan` is None, the copy is a
+    file, and this function deletes the file. If the tool continued the copy in a second file, as
+    Gemini CLI does, the second file is deleted too.
     """
     if plan:
         try:

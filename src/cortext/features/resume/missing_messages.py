@@ -29,9 +29,9 @@ _MAX_RESULT = 1000  # characters that are read of a tool result; enough to compa
 def find_missing(row: ConversationRow, tool: str, id: str) -> list[int] | None:
     """Return the numbers of the conversation's messages that the tool session `id` lacks.
 
-    Numbers count from 1. Messages that are older than the binding are left out, because the session
-    got them when it was bound to the conversation. Return None if the session was never bound, or
-    if it is unknown which messages it lacks.
+    The first message has the number 1. The session got all older messages when it was bound to the
+    conversation, so only later messages are compared. Return None if the session was never bound,
+    or if it is unknown which messages it lacks.
     """
     bindings = [each for each in row_bindings(row) if each.is_of(tool, id)]
     if not bindings:
@@ -62,7 +62,7 @@ def render_missing(row: ConversationRow, numbers: Sequence[int], *, budget: int)
     """Return a text for the agent with the messages that its session lacks.
 
     `numbers` are the message numbers from `find_missing`. If there are none, the text says that the
-    session has the whole history. `budget` limits the length of the text.
+    session has the whole history. `budget` is the maximum length of the history in characters.
     """
     if not numbers:
         return "This session already contains the history."
@@ -81,10 +81,10 @@ def render_missing(row: ConversationRow, numbers: Sequence[int], *, budget: int)
 
 
 def _find_start_time(binding: ToolBinding, in_session: list[SessionMessage]) -> datetime | None:
-    """Return the time at which the binding of a session starts.
+    """Return the time from which a tool session belongs to its conversation.
 
-    If that time is unknown, return the time of the session's first message, or None if there is no
-    message. `in_session` are the messages of the session.
+    If the binding does not have that time, return the time of the first message in `in_session`.
+    These are the messages of the tool session. Return None if there are none.
     """
     for text in (binding.start, binding.start_time):
         try:

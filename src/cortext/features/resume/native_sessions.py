@@ -36,7 +36,7 @@ class NativeSession(Struct, frozen=True):
 def find_native_session(row: ConversationRow, tool: str) -> NativeSession | None:
     """Return the tool's latest session that has the whole conversation, or None.
 
-    The working folder of the session must still exist.
+    The working folder of the session must still exist, and must not have been moved.
     """
     if row.tool and row.tool != tool:
         return None
@@ -65,6 +65,7 @@ def row_bindings(row: ConversationRow) -> list[ToolBinding]:
     """Return the bindings of a conversation, which are its links to tool sessions.
 
     If `row` is a tool session without a conversation, return one binding to the whole session.
+    Return [] for a session of `aur spawn` or of a program.
     """
     if row.is_standalone:
         return []
@@ -84,8 +85,9 @@ def has_whole_conversation(
     """Return whether a tool session has all messages of a conversation.
 
     `binding` links the session to the conversation. `source` is the transcript of the session, and
-    `bridge` is its reader. The session may lack messages that came from other sessions. Such a
-    message may be old, because it may have arrived later from another machine.
+    `bridge` is its reader. The result is False if the conversation got messages from other
+    sessions. The time of such a message may be old, because the message may arrive late from
+    another machine.
     """
     session, _ = FolderStore(row.workspace).read(row.path)
     in_session = bridge.decode(source, longest=_MAX_RESULT).session.messages

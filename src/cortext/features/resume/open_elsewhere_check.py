@@ -1,4 +1,7 @@
-"""Checks before a conversation is resumed: is it open in a tool, and which tool had it last."""
+"""Check whether a tool has a conversation open, and find the tool that was used last.
+
+Both are done before a conversation is resumed.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,10 @@ _MAX_RESULT = 1000  # characters that are read of a tool result; enough to compa
 
 
 class LiveError(CortextError):
-    """A session is open in a running process of its tool. `pid` is 0 if the process is unknown."""
+    """The error for a session that is open in a running process of its tool.
+
+    `pid` is the id of the process; 0 if it is unknown.
+    """
 
     def __init__(self, tool: str, id: str, pid: int = 0) -> None:
         self.tool = tool
@@ -50,9 +56,10 @@ def refuse_live(row: ConversationRow) -> None:
 def find_last_tool(row: ConversationRow) -> str:
     """Return the tool in which a conversation was last used, or "" if it has no tool.
 
-    This is the tool that has the last message. If no tool on this machine has the last message, it
-    is the tool of the last session that was used. A session that got all current messages at its
-    start counts as unused. If no session was used, it is the tool of the last session.
+    The result is the tool whose session contains the last message. If no session on this machine
+    contains it, the result is the tool of the latest session that was used. A session that got all
+    current messages at its start counts as unused. If all sessions are unused, the result is the
+    tool of the latest session.
     """
     if row.tool:
         return "" if row.is_standalone else row.tool

@@ -2,9 +2,9 @@
 
 There are three ways, the best first:
 
-- native: the tool resumes its own session, if that has the whole conversation.
+- native: the tool resumes its own session, if the session has the whole conversation.
 - converted: cortext writes the conversation as a new session of the tool.
-- briefing: the tool starts a new session and reads a text about the conversation.
+- briefing: the tool starts a new session, and its agent reads a text about the conversation.
 """
 
 from __future__ import annotations
@@ -68,9 +68,10 @@ _MAX_RESULT = 100_000  # characters of a tool result; a longer one is cut in the
 class Prepared(msgspec.Struct, frozen=True):
     """A conversation that is ready to be reopened in a tool.
 
-    `way` is "native", "fork", "converted" or "briefing". `plan` is the command that starts the
-    tool. `id` is the id of the tool's session, or "" if the tool will create the session. `notes`
-    are for the user. `file` is a file of instructions to delete afterwards, or "".
+    `way` is "native", "converted" or "briefing", or "fork" if a copy is reopened. `plan` is the
+    command that starts the tool. `id` is the id of the tool's session, or "" if the tool will
+    create the session. `notes` are for the user. `file` is the path of a file of instructions to
+    delete afterwards, or "".
     """
 
     way: str
@@ -96,8 +97,9 @@ class ToolChoice(msgspec.Struct, frozen=True):
 def choose_tool(row: ConversationRow, wanted: str = "") -> ToolChoice:
     """Choose the tool in which to reopen a conversation.
 
-    This is the tool `wanted`, otherwise the last tool of the conversation, otherwise the default of
-    the workspace, otherwise the only installed tool. Raises ToolMissingError if `wanted` is not
+    If `wanted` is given, it is chosen. Otherwise the first of these tools that is installed is
+    chosen: the last tool of the conversation, the default tool of the workspace, the only installed
+    tool. If there is no such tool, the user must choose. Raises ToolMissingError if `wanted` is not
     installed, and CortextError if no tool is installed.
     """
     if wanted:
@@ -123,7 +125,10 @@ def choose_tool(row: ConversationRow, wanted: str = "") -> ToolChoice:
 
 
 def _with_other_tool(notes: list[str], tool: str) -> list[str]:
-    """Add to the notes about missing tools which tool is used instead. Without notes, add none."""
+    """Return notes about missing tools, and one more note: `tool` is used instead.
+
+    Return [] if `notes` is empty.
+    """
     return [*notes, f"The conversation opens in {display_name(tool)} instead."] if notes else []
 
 
@@ -138,9 +143,9 @@ def prepare(
 ) -> Prepared:
     """Write the files that a tool needs to continue a conversation, without starting the tool.
 
-    `budget` limits the length of the history. If `fork` is true, the tool will continue a copy of
-    the conversation. If it is false, raise LiveError if a running tool has the conversation open.
-    `extra` holds more arguments for the tool.
+    `budget` limits the history to a number of characters. `extra` holds more command line arguments
+    for the tool. If `fork` is true, the tool will continue a copy of the conversation. If it is
+    false, raise LiveError if a running tool has the conversation open.
 
     If `write` is false, change no conversation and write no session. Raise CortextError if the tool
     needs a session that does not exist yet.
@@ -198,9 +203,9 @@ def write_copy(
 ) -> Written:
     """Write a conversation as a new session of a tool, and return the session's id and file.
 
-    `cwd` is the working folder of the session, and `budget` limits its length. `last` is the text
-    of one more user turn, which is appended (see `Writer.write`). Raises CortextError if the
-    conversation has no messages, or if the new session cannot be read back.
+    `cwd` is the working folder of the session, and `budget` is its maximum length in characters.
+    `last` is the text of one more user turn, which is appended (see `Writer.write`). Raises
+    CortextError if the conversation has no messages, or if the new session cannot be read back.
     """
     session, _ = read(row, longest=_MAX_RESULT)
     turns = turns_of(
@@ -275,8 +280,8 @@ def _prepare_fork(
     """Prepare to reopen a conversation in a copy of a tool session.
 
     `found` is the tool session to copy. The tool makes the copy when it is started. This function
-    chooses the id of the copy, binds the copy to the conversation if this is allowed, and returns
-    the command to start. Return None if the tool cannot make a copy with a given id.
+    chooses the id of the copy, binds the copy to the conversation, and returns the command that
+    starts the tool. Return None if the tool cannot make a copy with a given id.
     """
     id = new_id()
     command = _command(row, tool, found.cwd)
@@ -330,8 +335,8 @@ def _has_no_messages(row: ConversationRow) -> bool:
 def _briefing_request(row: ConversationRow, tool: str) -> str:
     """Return a first prompt that asks the agent to read the briefing with a shell command.
 
-    This is for a tool without the slash command `/workspace.resume`. Return "" if the tool accepts
-    no prompt at its start.
+    The prompt is for a tool in which the slash command `/workspace.resume` is not installed. Return
+    "" if the tool accepts no prompt at its start.
     """
     if not launcher_of(tool).takes_command:
         return ""
@@ -339,9 +344,10 @@ def _briefing_request(row: ConversationRow, tool: str) -> str:
 
 
 def _lacks_opening(row: ConversationRow, tool: str, found: NativeSession) -> bool:
-    """Return whether the resumed session lacks the command text of the conversation.
+    """Return whether a tool session lacks the command text of its conversation.
 
-    The command text is the text of the slash command that began the conversation.
+    The command text is the text of the slash command that began the conversation. `found` is the
+    tool session.
     """
     if row.tool or not head_of(row).command:
         return False
@@ -349,9 +355,10 @@ def _lacks_opening(row: ConversationRow, tool: str, found: NativeSession) -> boo
 
 
 def _command(row: ConversationRow, tool: str, cwd: str) -> str:
-    """Return the slash command that the tool runs at its start.
+    """Return the slash command that the tool runs at its start, which reads the briefing.
 
-    Return "" if the tool cannot run one, or if cortext's slash commands are not installed.
+    Return "" if the tool cannot run a slash command at its start, or if cortext's slash commands
+    are not installed.
     """
     if row.tool or not launcher_of(tool).takes_command or not has_command(tool, cwd):
         return ""
@@ -359,7 +366,7 @@ def _command(row: ConversationRow, tool: str, cwd: str) -> str:
 
 
 def _note_of_program(row: ConversationRow) -> list[str]:
-    """Return a note for the user if the session is a document of a program."""
+    """Return a note for the user if the user's own program wrote the session; otherwise []."""
     if row.tool != DOCUMENT:
         return []
     later = f"To copy its new messages later: `cortext import {row.key}`"
@@ -376,7 +383,7 @@ def _warnings(row: ConversationRow, tool: str) -> list[str]:
 
 
 def _briefing_of(row: ConversationRow, tool: str, budget: int = 0) -> Briefing:
-    """Return the briefing for an agent of a tool. If `budget` is 0, it contains no history."""
+    """Return the briefing for an agent of a tool. If `budget` is 0, the briefing has no history."""
     servers = partial(configured_servers, row, tool, folder_for(row)[0])
     return make_briefing(row, budget=budget, servers=servers, with_history=budget > 0)
 
@@ -416,6 +423,9 @@ def _capture(row: ConversationRow) -> int:
 
 
 def _bind_session(row: ConversationRow, tool: str, id: str, path: str = "", *, cwd: str) -> None:
-    """Bind a session that begins now to a conversation, unless the conversation is read-only."""
+    """Bind a tool session that begins now to a conversation.
+
+    Do nothing if the conversation is read-only, or if `row` is a tool session.
+    """
     if not row.tool and not explain_read_only(row):
         bind(row, tool, id, path, after=record_dicts.iso(clock.now().astimezone(UTC)), cwd=cwd)

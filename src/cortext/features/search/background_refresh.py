@@ -25,8 +25,9 @@ class BackgroundRefresh:
     """A background refresh of the catalog and the full-text index, at most one at a time.
 
     The catalog is the database of all conversations. `unlisted` is the number of transcripts that
-    the catalog does not have yet. `unread` is the number of conversations that the index does not
-    have yet. Both count down. This refresh has indexed `done` of `total` conversations so far.
+    are not in the catalog yet. `unread` is the number of conversations that are not in the index
+    yet. Both numbers decrease during a refresh. `done` of `total` conversations are finished in
+    this refresh.
     """
 
     def __init__(self) -> None:
@@ -76,7 +77,10 @@ class BackgroundRefresh:
             _log.warning("could not index new messages: %s", error)
 
     def _update_catalog(self) -> None:
-        """Bring the catalog up to date with every transcript, in steps of one second."""
+        """Read all transcripts that are not in the catalog yet.
+
+        Update `unlisted` every second, and raise _EndedError if `end` was called.
+        """
         conversations = ConversationList(paths.workspace_root(), everywhere=True)
         before = -1
         while self.unlisted != before:

@@ -21,19 +21,21 @@ def fingerprint_of(row: ConversationRow) -> str:
 
 
 def row_fingerprint(row: ConversationRow) -> str:
-    """Return the part of a conversation's fingerprint that is computed from its row, without files.
+    """Return the part of a conversation's fingerprint that is computed without reading files.
 
-    The fields `status` and `key` are left out, because they depend on the time and on other rows.
+    The fields `status` and `key` of the row are left out. The status also depends on the time, and
+    the key also depends on other rows.
     """
     data = json_codec.encode(replace(row, status="", key=""))
     return f"{row.last_active} {crc32(data):x}"
 
 
 def markdown_fingerprint(row: ConversationRow) -> str:
-    """Return the fingerprint of a conversation's markdown file, or of its folder.
+    """Return a fingerprint of a conversation's markdown file.
 
-    Return "" if neither exists. The file is nearly always named after the conversation's type, such
-    as `plan.md`, so only that name is tried.
+    Only the usual name of the file is tried: the type of the conversation, such as `plan.md`. If
+    there is no such file, return a fingerprint of the conversation's folder; "" if the folder is
+    missing too.
     """
     folder = row.absolute_path
     for path in (f"{folder}/{row.kind}.md", folder):

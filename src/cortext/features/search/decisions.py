@@ -1,8 +1,10 @@
 """Find the sentences in conversations that decide something about a topic.
 
-No language model is used. A sentence is a decision in three cases: its words say so ("we agreed
-on", "let's use"); it answers an offer of the agent (`decision_answers.py`); or an agent advised it
-and the user then agreed. Sentences about the topic come first.
+No language model is used. A sentence is a decision in three cases:
+
+- Its words say so, such as "we agreed on" or "let's use".
+- It is the user's answer to an offer of the agent.
+- An agent recommended it, and the user then agreed.
 """
 
 from __future__ import annotations
@@ -189,7 +191,7 @@ def _decisions_about(
 
 
 def _decisive_sentences(text: str, *, by_person: bool) -> Iterator[str]:
-    """Yield the sentences of a message that are decisions, without looking at other messages.
+    """Yield the sentences of a message that are decisions, judged without the other messages.
 
     `by_person` is true for a message of the user.
     """

@@ -49,14 +49,18 @@ _NewTexts = tuple[list[TextEntry], "State", bool]
 
 
 class State(NamedTuple):
-    """A record of how much of a conversation is in the full-text index.
+    """The state of one conversation in the full-text index: which of its texts are indexed.
 
-    The index stores this state as text with the conversation. `inode` identifies the file. `size`
-    is the number of indexed bytes, and `messages` is the number of indexed messages. `end` is a
-    checksum of the last indexed bytes; for a transcript, of all indexed texts. `title`, `document`
-    and `side` are checksums of the title, the markdown and the sub-agents' messages. Three fields
-    are only for transcripts: `lines` and `last` are parts of the `FilePosition`, and `beside` is a
-    checksum that changes with the sub-agents' files.
+    The index stores the state as text.
+
+    - `inode` identifies the file, and `size` is the number of its indexed bytes.
+    - `messages` is the number of indexed messages.
+    - `end` is a checksum of the last indexed bytes if the file has one message per line. Otherwise
+      it is a checksum of all indexed texts.
+    - `title`, `document` and `side` are checksums of the title, the markdown file and the messages
+      of sub-agents.
+    - `lines`, `last` and `beside` are only for transcripts. `lines` and `last` are parts of the
+      `FilePosition`. `beside` is a checksum that changes with the files of sub-agents.
     """
 
     fingerprint: str = ""
@@ -94,9 +98,10 @@ class State(NamedTuple):
 
 
 def read_new(row: ConversationRow, known: str) -> Work | None:
-    """Read the texts of a conversation that the index does not have yet.
+    """Read the texts of a conversation that are not in the index yet.
 
-    `known` is the state that the index stores for the conversation, or "". Return None if the
+    `known` is the state that the index stores for the conversation, or "". Return the work for the
+    index: the new state, the new texts, and whether the indexed texts stay. Return None if the
     conversation cannot be read. Its indexed texts then stay, and the next refresh tries again.
     """
     # Take the fingerprint first, so that a write during the read counts as new next time.
@@ -120,9 +125,10 @@ def read_new(row: ConversationRow, known: str) -> Work | None:
 def _read_title_and_markdown(
     row: ConversationRow, old: State, state: State
 ) -> tuple[list[TextEntry], State]:
-    """Return index entries for the title (with the summary) and the markdown that changed.
+    """Return index entries for the title and the markdown file, if they changed.
 
-    `old` has their checksums from the last refresh. Also return `state` with the new checksums.
+    The entry for the title includes the summary. `old` has the checksums of the last refresh. Also
+    return a copy of `state` with the new checksums.
     """
     new: list[TextEntry] = []
     title = f"{row.title}\n{row.summary}"
@@ -237,8 +243,8 @@ def _text_checksum(text: str) -> int:
 def _entries_checksum(entries: Sequence[TextEntry], checksum: int = 0) -> int:
     """Return a checksum of the texts of index entries.
 
-    `checksum` is the checksum of the texts before them. Ids are not enough, because some tools give
-    messages no ids, and the text of the last message may grow.
+    `checksum` is the checksum of the entries before them. Comparing the ids of messages is not
+    enough, because some tools give messages no ids, and the text of the last message may grow.
     """
     for entry in entries:
         checksum = crc32(entry.text.encode("utf-8", "replace"), checksum)

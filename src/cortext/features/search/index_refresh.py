@@ -57,11 +57,13 @@ def refresh(
 ) -> RefreshedTexts:
     """Bring the full-text index up to date with `rows`, which must contain all conversations.
 
-    Conversations in `anew` are read again completely. If `patience` is given, reading stops after
-    that many seconds; the newest conversations are read first. `progress` is called with the number
-    of finished conversations and the total number. If another process is adding to the index, wait
-    for it up to `patience` seconds, by default one second. If it does not finish in time, change
-    nothing, and return the reason in `why`.
+    `words` is the index. Conversations in `anew` are read again completely. `patience` limits the
+    reading to a number of seconds; the newest conversations are then read first. None means no
+    limit. `progress` is called with the number of finished conversations and the total number.
+
+    If another process is adding to the index, wait up to `patience` seconds, or one second if
+    `patience` is None. If the other process is still not finished, change nothing, and return the
+    reason in `why`.
     """
     checksum, day = _rows_checksum(rows), int(time.time()) // _DAY
     stored = words.mark()
@@ -87,10 +89,11 @@ def refresh(
 
 
 def purge(words: FulltextIndex, rows: Sequence[ConversationRow]) -> None:
-    """Delete the full-text index if it has words of conversations that are not in `rows`.
+    """Delete the full-text index if it has texts of conversations that are not in `rows`.
 
-    `rows` must contain all conversations. Raises SessionLockedError while another process adds to
-    the index, because that process may have read deleted words.
+    `words` is the index, and `rows` are all conversations whose texts may stay. Raises
+    SessionLockedError while another process adds to the index, because that process may have read
+    texts that are deleted now.
     """
     if not os.path.lexists(words.path):
         return
@@ -101,8 +104,8 @@ def purge(words: FulltextIndex, rows: Sequence[ConversationRow]) -> None:
 class _ListedRows(msgspec.Struct, frozen=True):
     """The rows of all conversations, their checksum, and the current day as a number.
 
-    If `whole` is true, the markdown files of all conversations are checked for changes, which
-    happens once a day. Otherwise only the markdown of recent conversations is checked.
+    If `whole` is true, the markdown files of all conversations are checked for changes. This
+    happens once a day. Otherwise only the markdown files of recent conversations are checked.
     """
 
     rows: Sequence[ConversationRow]
@@ -127,9 +130,9 @@ def _recent_limit() -> int:
 def _changed_rows(
     words: FulltextIndex, rows: Sequence[ConversationRow], *, whole: bool = False
 ) -> list[tuple[ConversationRow, str]]:
-    """Return the rows that differ from the index, each with the state that the index stores.
+    """Return the rows that differ from the index, each with the state that the index stores for it.
 
-    If `whole` is true, also compare the markdown of old conversations.
+    If `whole` is true, also compare the markdown files of old conversations.
     """
     return _compare(words, rows, whole=whole)[0]
 
@@ -139,8 +142,9 @@ def _compare(
 ) -> tuple[list[tuple[ConversationRow, str]], list[Identity]]:
     """Return the rows that differ from the index, and the identities of deleted conversations.
 
-    Each row comes with the state that the index stores for it. If `whole` is true, the markdown of
-    every conversation is compared, otherwise only of recent conversations.
+    Each row comes with the state that the index stores for it. If `whole` is true, the markdown
+    files of all conversations are compared. Otherwise only those of recent conversations are
+    compared.
     """
     known, recent = words.known(), 0 if whole else _recent_limit()
     changed: list[tuple[ConversationRow, str]] = []
@@ -157,7 +161,8 @@ def _compare(
 def _hold_lock(words: FulltextIndex, patience: float | None) -> Generator[str]:
     """Hold the lock for adding to the index during a `with` block.
 
-    Wait for the lock up to `patience` seconds. Yield "", or the reason why the lock is not held.
+    Wait for the lock up to `patience` seconds; None means one second. Yield "", or the reason why
+    the lock is not held. The block runs in both cases.
     """
     if not words.lock:
         yield ""
@@ -219,8 +224,9 @@ class _Refresh:
     def _read(self, changed: list[tuple[ConversationRow, str]]) -> tuple[int, int]:
         """Read changed conversations. Return how many were tried, and how many were unreadable.
 
-        Within a batch, the oldest conversations are added to the index first, because a search
-        expects newer texts to have greater numbers in the index.
+        A search expects that newer texts have greater numbers in the index, so the oldest
+        conversations are read first. With a time limit, the newest are read first, and `_flush`
+        reverses each batch.
         """
         if not changed:
             return 0, 0
@@ -254,9 +260,9 @@ class _Refresh:
             self._flush()
 
     def _flush(self) -> None:
-        """Write the texts read so far to the index.
+        """Write the texts that were read so far to the index.
 
-        If there is a writer thread, it writes them while this thread continues to read.
+        If there is a writer thread, that thread writes them, and this thread can continue to read.
         """
         self._wait()
         if not self._batch:

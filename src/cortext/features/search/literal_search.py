@@ -1,7 +1,7 @@
-"""Decide whether a query is searched literally in the transcripts, and do so.
+"""Decide whether to search the transcripts for the literal text of a query, and search them.
 
-A scan reads every transcript, so it runs only if the index does not have the whole query. Ordinary
-queries whose words are all in one conversation never need it.
+Such a scan reads every transcript, so it runs only if the index does not contain the whole query. A
+query whose words are all in one conversation usually needs no scan.
 """
 
 from __future__ import annotations
@@ -18,18 +18,21 @@ from cortext.formats.text_search.literal_text import LiteralText
 from cortext.formats.text_search.search_query import Query, parse
 
 _LINE = 4
-"""The number of words from which a query with signs of code is compared as a whole line."""
+"""A query that looks like code is compared as a whole line if it has at least this many words."""
 _SENTENCE = 5
-"""The number of content words from which a query without such signs may be a line of output."""
+"""Any other query may be a line of tool output if it has at least this many content words."""
 _MOST_EXAMINED = 1000
 """The number of texts that are examined to find one that passes the filters of the search."""
 _SPOKEN_TEXT = "why how what when where who which did does do we i you our my your us me was were"
 _SPOKEN_WORDS = frozenset(_SPOKEN_TEXT.split())
-"""Words of questions. Tool output rarely has them, so a query with such a word is no output."""
+"""Words of questions. They are rare in tool output, so a query with one of them is not output."""
 
 
 class IndexedTexts:
-    """The indexed texts that a search covers. `takes` returns whether a text is one of them."""
+    """The indexed texts that a search covers.
+
+    `takes` is a function that returns whether the search covers a text.
+    """
 
     def __init__(self, index: FulltextIndex, takes: Callable[[TextMatch], bool]) -> None:
         self._index, self._takes = index, takes
@@ -47,7 +50,7 @@ class IndexedTexts:
         return self._has(" AND ".join(f'"{word}"' for word in words))
 
     def _has(self, expression: str) -> bool:
-        # Words that are common signs only make no expression. Such a text is in every transcript.
+        # A text of common signs has no expression. Every transcript contains such a text.
         if not expression:
             return True
         matches = self._index.find(expression, most=1)
@@ -70,7 +73,9 @@ def find_literal(
 ) -> TranscriptScan:
     """Scan the transcripts for the text of a query, if the index does not have all of it.
 
-    `words` are the words of the query, and `ranked` are the conversations that the index found.
+    `words` are the words of the query, and `ranked` are the conversations that the index found. The
+    scan covers the conversations in `rows`. `narrow` filters their messages, and `limits` limits
+    the time. If no scan is needed, the result is empty.
     """
     present = {n for each in ranked for n in each.words}
     missing = [word.replace(" ", "") for n, word in enumerate(words) if n not in present]

@@ -16,18 +16,18 @@ from cortext.features.search.search import Search, TextFilter
 from cortext.formats.text_search.search_query import parse
 
 _INDEX_SECONDS = 8.0
-"""The seconds for indexing new messages."""
+"""The maximum number of seconds in which new messages are indexed before a search."""
 
 
 class FoundConversations(msgspec.Struct, frozen=True):
-    """The conversations that match a name or words.
+    """The conversations that match a name, or words in their messages.
 
-    If they match words, `rows` has them in the order of `cortext search`. It has only the first one
-    if this is the only conversation with all words. If no conversation has all words, `is_closest`
-    is true; `missing` and `corrections` are those of `RankedResults`.
+    Conversations that match words are in the order of `cortext search`. If exactly one conversation
+    has all words, `rows` contains only this one. If no conversation has all words, `is_closest` is
+    true. `missing` and `corrections` are the same as in `RankedResults`.
 
-    `searched` is None if no messages were searched. Otherwise it has two numbers: how many of the
-    candidates are in the index, and how many candidates there are.
+    `searched` is None if only names were searched. Otherwise it has two numbers: how many of the
+    searched conversations are in the index, and how many conversations were searched in total.
     """
 
     rows: Sequence[ConversationRow]
@@ -45,9 +45,9 @@ def find_conversation(
 ) -> FoundConversations:
     """Find conversations by name. If no name matches, find them by words in their messages.
 
-    `wanted` filters the conversations. Before messages are searched, new messages are captured and
-    indexed, which takes long the first time. `progress` is called meanwhile, with the number of
-    finished conversations and the total number.
+    `wanted` filters the conversations. Before the messages are searched, new messages are captured
+    and indexed. This takes long the first time, so `progress` is called with the number of finished
+    conversations and the total number.
     """
     named = conversations.find(query, wanted)
     if named or is_number(query):
@@ -62,10 +62,12 @@ def find_by_text(
 ) -> FoundConversations:
     """Find conversations by words in their messages, in the order of `cortext search`.
 
-    Only the rows in `conversations.candidates` are searched. The last call of `conversations.find`
-    sets them. If a conversation of this place has all words, other places are not searched. New
-    messages are captured and indexed first, which takes long the first time. `progress` is called
-    meanwhile, with the number of finished conversations and the total number.
+    Call `conversations.find` first. It sets `conversations.candidates`, which are the rows to
+    search: first the rows of this workspace or folder, then all other rows. The other rows are
+    searched only if no conversation of the first rows has all words.
+
+    Before the search, new messages are captured and indexed. This takes long the first time, so
+    `progress` is called with the number of finished conversations and the total number.
     """
     index = FulltextIndex.at_home()
     Search(index).refresh(patience=_INDEX_SECONDS, progress=progress)

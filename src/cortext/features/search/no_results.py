@@ -37,11 +37,13 @@ _REMOVE_OPTION: dict[str, Callable[[SearchRequest], SearchRequest]] = {
 class NoResultsReason(msgspec.Struct, frozen=True):
     """The reason why a search found nothing, and suggestions for the user.
 
-    `asked` is False if the query had no word to search for. `excluded` are the unwanted words that
-    every match contains. `narrowed` are the options that hide all matches: removing any one of them
-    gives results. `elsewhere` is True if removing all options together gives results. `empty` are
-    the options that leave no conversation to search. `unknown` are the words that occur nowhere,
-    each with a similar word or "". `titles` are conversations with a similar title.
+    - `asked` is False if the query has no word to search for.
+    - `excluded` are the unwanted words of the query that every match contains.
+    - `narrowed` are options. If any one of them is removed, the search has results.
+    - `elsewhere` is True if the search has results after all options are removed.
+    - `empty` are the options that leave no conversation to search.
+    - `unknown` are the words that occur in no text, each with a similar word or "".
+    - `titles` are conversations with a title similar to the query.
     """
 
     asked: bool = True

@@ -108,9 +108,10 @@ def points_at_option(said: str) -> bool:
 
 
 def picked(sentences: Sequence[str]) -> str:
-    """Return the first sentence of an agent's message if it says what the agent will do; else "".
+    """Return the first sentence of an agent's message if it announces what the agent will do.
 
-    After a user's answer such as "the second one", this sentence names the chosen option.
+    Otherwise return "". Call this function for the message after a user's answer such as "the
+    second one". The sentence then names the chosen option.
     """
     first = sentences[0] if sentences else ""
     return first if _ANNOUNCEMENT.match(_plain(first)) else ""

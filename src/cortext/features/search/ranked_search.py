@@ -1,12 +1,13 @@
 """Search for the most relevant conversations.
 
-Every face uses this ranking: the commands `search`, `resume` and `show`, the picker, the web page
-and the MCP tools.
+The commands `search`, `resume` and `show`, the picker, the web page and the MCP tools all use this
+ranking.
 
 The full-text index gives each conversation a score for the words of the query
 (`catalog/fulltext/ranked_matches.py`). Recent conversations, and conversations of the current
-folder, come a little earlier. A misspelled word is replaced by the word that the user meant. If the
-index does not have the whole query, the transcripts are searched for it (`literal_search.py`).
+folder, get a slightly higher score. A misspelled word is replaced by the word that the user
+probably meant. If the index does not have the whole query, the transcripts are searched for it
+(`literal_search.py`).
 """
 
 from __future__ import annotations
@@ -40,11 +41,15 @@ from cortext.formats.text_search.text_folding import folded
 _FEW_CONVERSATIONS = 500
 """If at most this many conversations are searched, all their texts are considered."""
 _LEAST_COVERAGE = 0.5
-"""How much of the query a conversation must match, compared with the conversation that matches the
-most. The words of the query count by their rarity."""
+"""The minimum coverage of a conversation, as a part of the highest coverage.
+
+The coverage is how much of the query a conversation matches. Rare words count more.
+"""
 _RECENT_BONUS, _RECENT_DAYS = 0.1, 30
-"""The part by which the score of a conversation of today is raised, and the days after which half
-of this bonus is left."""
+"""The bonus for recent conversations: its size, and the number of days that halve the bonus.
+
+The score of a conversation of today is raised by the size, as a part of the score.
+"""
 _FOLDER_BONUS = 0.1
 """The part by which the score of a conversation of the current folder is raised."""
 _SIGN_BONUS = 0.5
@@ -52,9 +57,9 @@ _SIGN_BONUS = 0.5
 _SIGN_SECONDS = 1.0
 """The seconds after which the search for the signs of a query stops."""
 _MOST_OTHERS = 4
-"""The number of other conversations if a search of the transcripts found the whole query.
+"""The maximum number of other conversations if a search of the transcripts found the whole query.
 
-Their snippets take longer than the search.
+More would take too long, because making their snippets takes longer than the search.
 """
 _ENDING = re.compile(r"(?<=...)(?:ings|ing|ies|ed|es|s|d|e|y)$")
 
@@ -62,11 +67,14 @@ _ENDING = re.compile(r"(?<=...)(?:ings|ing|ies|ed|es|s|d|e|y)$")
 class RankedResults(msgspec.Struct, frozen=True):
     """The conversations that a query finds, the most relevant first.
 
-    `missing` are the words that the first conversation lacks, if no conversation has all words.
-    `corrections` has each misspelled word with the word that was searched instead. `complete` has
-    the conversations that have all words as typed. `inexact` has the conversations that match only
-    if the signs of the query, such as `#255`, are ignored.
-    `scanned` is what a search of the transcripts found.
+    - `words` are the words that were searched.
+    - `missing` is empty if a conversation has all words. Otherwise it has the words that the first
+      conversation lacks.
+    - `corrections` maps each misspelled word to the word that was searched instead.
+    - `complete` has the conversations that contain all words as the user typed them.
+    - `inexact` has the conversations that match only if signs in the query, such as the `#` in
+      `#255`, are ignored.
+    - `scanned` has the results of the search in the transcripts.
     """
 
     conversations: Sequence[RankedConversation] = ()
@@ -87,7 +95,8 @@ def find_ranked(
 ) -> RankedResults:
     """Rank the conversations in `rows` that match a query.
 
-    `narrow` filters the texts that are searched. `limits` limits the search of the transcripts.
+    `narrow` filters the texts that are searched. `limits` sets how long the search of the
+    transcripts may take; None means the default time.
     """
     phrases = [" ".join(term.tokens) for term in query.terms if term.is_quoted]
     only_phrases = len(phrases) == len(query.terms) and not query.has_operators
@@ -139,9 +148,10 @@ def find_ranked(
 def _add_scanned(found: RankedResults) -> RankedResults:
     """Return the results with the conversations that a search of the transcripts found.
 
-    Conversations with the whole query come first, then the best others. Conversations with parts
-    of the query come last, unless the parts are at least half of the query. If words were
-    corrected, they are left out.
+    If the search found the whole query, its conversations come first, and only a few others follow.
+    If it found only parts of the query, its conversations come first if no other conversation has
+    more than half of the words; otherwise they come last. If words were corrected, conversations
+    with only parts of the query are left out.
     """
     scanned = found.scanned
     if not scanned.hits or (found.corrections and not scanned.is_whole):
@@ -175,7 +185,10 @@ def _loosen(
     rows: Mapping[Identity, ConversationRow],
     narrow: TextFilter,
 ) -> RankedResults:
-    """Rank the conversations that have the words of quoted terms, because none has the phrase."""
+    """Rank the conversations for a query with quoted phrases that no conversation contains.
+
+    The single words of the phrases are searched instead.
+    """
     terms = tuple(replace(term, is_quoted=False) for term in query.terms)
     found = find_ranked(index, Query(Clause(terms)), rows, narrow)
     phrases = [f'"{term_text(term)}"' for term in query.terms if term.is_quoted]
@@ -190,7 +203,7 @@ def ranked_hits(
     most: int,
     texts: Texts,
 ) -> list[SearchHit]:
-    """Return the best texts of a conversation with snippets, at most `most`.
+    """Return at most `most` texts of a conversation with snippets, the best text first.
 
     The title is left out if another text matches.
     """
@@ -219,7 +232,7 @@ def ranked_hits(
 
 
 def useful_texts(texts: Sequence[TextMatch]) -> Sequence[TextMatch]:
-    """Return the texts without the title; only the title if no other text matches."""
+    """Return the texts without the title. If only the title matches, return the title."""
     return [match for match in texts if match.number != TITLE] or texts
 
 
@@ -245,7 +258,10 @@ def _correct(
     ranked: Sequence[RankedConversation],
     scope: RankingScope,
 ) -> dict[str, str]:
-    """Return the words of a query that no conversation contains, each with the likely word."""
+    """Return the misspelled words of a query, each with the word that the user probably meant.
+
+    A word counts as misspelled if no conversation contains it and a similar word exists.
+    """
     present = {n for each in ranked for n in each.words}
     absent = [word for n, word in enumerate(words) if n not in present]
     if not absent or scope.required:
@@ -282,10 +298,11 @@ def _prefer_signs(
     rows: Mapping[Identity, ConversationRow],
     texts: Texts,
 ) -> frozenset[Identity]:
-    """Raise the scores of conversations that have the signs of the query, such as `#255`.
+    """Raise the scores of conversations that contain the signs of the query.
 
-    Texts with the signs become the first texts of their conversation. Return the conversations that
-    have the words of the query, but not its signs. An apostrophe, as in "don't", is not a sign.
+    A sign is a character such as `#` in the word `#255`. An apostrophe, as in "don't", is not a
+    sign. Texts with the signs become the first texts of their conversation. Return the
+    conversations that have the words of the query, but not its signs.
     """
     if all("'" in sign for sign in query.signs):
         return frozenset()
@@ -316,7 +333,10 @@ def _excerpt(text: str, terms: Sequence[Term]) -> Snippet:
 
 
 def _find_identifier(text: str, terms: Sequence[Term]) -> str:
-    """Return the first identifier in a folded text that contains a term; "" if there is none."""
+    """Return the first identifier in a text that contains a word of `terms`; "" if there is none.
+
+    The text must be folded: in lower case and without accents.
+    """
     for term in terms:
         start = end = text.find(term.tokens[-1])
         if start < 0:

@@ -31,8 +31,8 @@ class TranscriptScan(msgspec.Struct, frozen=True):
     """The conversations that a scan found, each with its hits, the newest conversation first.
 
     `is_whole` is true if they contain the whole text, and false if they contain only its parts.
-    `too_large` has the files that were not read, and `left` is the number of conversations that
-    were not read in time.
+    `too_large` has the paths of files that were not read because of their size. `left` is the
+    number of conversations that were not read in time.
     """
 
     hits: dict[Identity, list[SearchHit]] = {}

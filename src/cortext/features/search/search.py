@@ -53,7 +53,7 @@ _EXTRA_FACTOR = 3
 _HEADING_LINES = 5
 """The number of lines at the start of a markdown file that may repeat the title and the id."""
 _FEW_CONVERSATIONS = 50
-"""The number of conversations up to which a search reads only their parts of the index."""
+"""If at most this many conversations are searched, only their parts of the index are read."""
 _INDEX_PROGRAM = "from cortext.features.search.search import index_everything; index_everything()"
 
 
@@ -62,7 +62,8 @@ class SearchHit(msgspec.Struct, frozen=True):
 
     `number` is 0 or less for a text that is not a message: a title, a markdown file or the messages
     of sub-agents. `exact` is False if the text has the words of the query, but not its punctuation.
-    `tool_name` is the tool whose output the text is, such as "Bash"; "" if it is not known.
+    If the text is the output of a tool, `tool_name` is the name of the tool, such as "Bash". It is
+    "" for other texts, and if the name is unknown.
     """
 
     row: ConversationRow
@@ -78,8 +79,9 @@ class SearchHit(msgspec.Struct, frozen=True):
 class TextFilter(msgspec.Struct, frozen=True):
     """Filters for the texts that a search finds. `ListFilter` has the filters for conversations.
 
-    `since` and `until` are times in microseconds since 1970. `folder` is where the conversation
-    took place. `role` is who wrote the message. None and "" do not filter.
+    `since` and `until` are times in microseconds since 1970. `folder` is the path of the folder
+    where the conversation took place. `role` is the role of the message's author, such as "user". A
+    field that is None or "" does not filter.
     """
 
     since: int | None = None
@@ -105,11 +107,12 @@ class Spots(msgspec.Struct, frozen=True):
 
 
 class SearchScope(msgspec.Struct, frozen=True):
-    """The scope of a search: an FTS5 expression, the conversations to search, and limits.
+    """What to search, and how many texts to find.
 
-    `narrow` filters the texts, and `most` limits their number. If `each` is not 0, at most that
-    many messages of one conversation count toward `most`. One more message of it is returned, to
-    show that the conversation has more matches.
+    `expression` is an expression for SQLite's full-text search (FTS5). `rows` are the conversations
+    to search, and `narrow` filters their texts. `most` is the maximum number of texts. If `each` is
+    not 0, at most `each` messages of one conversation count toward `most`. One more message is
+    returned, to show that the conversation has more matches.
     """
 
     expression: str
@@ -147,9 +150,10 @@ class Search:
     ) -> RefreshedTexts:
         """Add new texts to the index.
 
-        The first refresh indexes everything, however long that takes. A later refresh stops after
-        about `patience` seconds, and a background process indexes the rest. None means no limit.
-        `progress` is called with the number of finished conversations and the total number.
+        The first refresh indexes all texts, however long this takes. A later refresh stops after
+        about `patience` seconds, and a background process indexes the rest. If `patience` is None,
+        there is no limit. `progress` is called with the number of finished conversations and the
+        total number.
         """
         if self._index.is_stale:
             self._index.discard()
@@ -172,8 +176,8 @@ class Search:
     ) -> list[SearchHit]:
         """Return the newest texts that match a query, at most `most`.
 
-        `wanted` chooses the conversations, and `narrow` chooses the texts. Texts that also have
-        the punctuation of the query come first.
+        `wanted` filters the conversations, and `narrow` filters the texts. Texts that also have the
+        punctuation of the query come first.
         """
         query, narrow = parse(text), narrow or TextFilter()
         if not query:
@@ -206,9 +210,10 @@ class Search:
         return self._by_identity(self.rows)
 
     def _by_identity(self, rows: list[ConversationRow]) -> dict[Identity, ConversationRow]:
-        """Return the rows as a dict by identity, the key of a row among all rows.
+        """Return a dict from the identity of each row to the row.
 
-        If there are several copies of a conversation, keep only one.
+        An identity is a key that no other row has. If there are several copies of a conversation,
+        the dict has only one of them.
         """
         return {row.identity: row for row in without_copies(rows, self._conversations.root)}
 
@@ -220,7 +225,7 @@ class Search:
         most: int,
         each: int = 0,
     ) -> Spots:
-        """Return the newest matches of a query. Matches with its punctuation come first.
+        """Return the newest matches of a query. Matches with the query's punctuation come first.
 
         `most`, `each` and `narrow` limit the matches as in `SearchScope`.
         """
@@ -294,7 +299,7 @@ def hits(
 
 
 def safe_snippet(text: str, terms: Sequence[Term]) -> Snippet:
-    """Return the snippet of a text, without characters that a terminal would obey."""
+    """Return a snippet of a text, without characters that control a terminal."""
     found = snippet(text, terms)
     return replace(found, text=clean(found.text))
 
@@ -360,7 +365,7 @@ def _first_line_end(fd: int) -> int:
 def _decode_line(line: bytes, *, is_log: bool) -> str:
     """Return the text of the message in a line of a conversation or log.
 
-    A fast way is tried first, because nearly every line is plain JSON.
+    Nearly every line is plain JSON, so try this first: it is fast.
     """
     try:
         record = json.loads(line)

@@ -33,11 +33,13 @@ _MIN_EXAMINED = 200
 class SearchRequest(msgspec.Struct, frozen=True):
     """A query with its filters and limits.
 
-    `text` is the query. `wanted` filters conversations, and `narrow` filters texts. `most` is the
-    maximum number of hits, and `each` the maximum for one conversation. If `best` is true, the most
-    relevant conversations come first, and the first `skip` of them are left out. Otherwise the
-    newest hits come first. `only` limits the search to one conversation.
-    `scan` limits the search of the transcripts, which runs if the index has too little.
+    `text` is the query. `wanted` filters conversations, and `narrow` filters texts. `only` limits
+    the search to one conversation.
+
+    If `best` is true, the most relevant conversations come first. The first `skip` of them are left
+    out, and at most `most` follow. Otherwise the newest hits come first, and there are at most
+    `most` hits. `each` is the maximum number of hits for one conversation. `scan` limits the search
+    of the transcripts, which runs if the index does not have the whole query.
     """
 
     text: str
@@ -67,11 +69,14 @@ class Group(msgspec.Struct, frozen=True):
 class SearchPage(msgspec.Struct, frozen=True):
     """The search results to show, grouped by conversation, and whether there are more.
 
-    `missing` are the words that the first conversation lacks, if no conversation has all words.
-    `corrections` has each misspelled word with the word that was searched instead. `total` is
-    the number of ranked conversations, also of those that are not shown. `too_large` has the
-    transcripts that were too large to be searched for the whole query, and `left` is the number
-    of conversations for which there was not enough time.
+    - `missing` is empty if a conversation has all words. Otherwise it has the words that the first
+      conversation lacks.
+    - `corrections` maps each misspelled word to the word that was searched instead.
+    - `total` is the number of ranked conversations, including those that are not shown.
+    - `too_large` has the paths of transcripts that were too large to be searched for the whole
+      query.
+    - `left` is the number of conversations that were not searched, because there was not enough
+      time.
     """
 
     groups: list[Group]
@@ -84,7 +89,7 @@ class SearchPage(msgspec.Struct, frozen=True):
 
     @property
     def exact(self) -> list[bool]:
-        """A list with a value for each hit: True if its text has the punctuation of the query."""
+        """A list with one value for each hit: True if its text has the punctuation of the query."""
         return [hit.exact for group in self.groups for hit in group.hits]
 
 
@@ -94,7 +99,7 @@ class Finder(Search):
     def answer(self, question: SearchRequest, query: Query | None = None) -> SearchPage:
         """Return the results of a search request.
 
-        If given, `query` replaces the text of the request.
+        If `query` is given, search for it instead of the text of the request.
         """
         query, rows = query or parse(question.text), self.among(question)
         if not query or not rows:
@@ -120,7 +125,7 @@ class Finder(Search):
     def rank(self, question: SearchRequest) -> RankedResults:
         """Return the conversations that a request finds, the most relevant first.
 
-        No text is read for snippets. The limits of the request are ignored.
+        Read no snippets, and ignore the fields `most`, `each` and `skip` of the request.
         """
         query, rows = parse(question.text), self.among(question)
         if not query or not rows:
@@ -181,12 +186,15 @@ class Finder(Search):
         fewer = object.__new__(Finder)
         fewer._index, fewer._conversations = self._index, self._conversations
         fewer.rows = [row for row in self.rows if takes(row)]
-        # Mark these rows as indexed again: a refresh needs all rows, so `fewer` must not start one.
+        # A refresh needs all rows. Mark these as indexed again, so that `fewer` starts none.
         fewer._reindexed = {row.identity for row in fewer.rows}
         return fewer
 
     def among(self, question: SearchRequest) -> dict[Identity, ConversationRow]:
-        """Return the conversations that a request searches, by identity (the key of a row)."""
+        """Return the conversations that a request searches, as a dict from identity to row.
+
+        An identity is a key that no other row has.
+        """
         if not question.is_filtered:
             return self._all_rows
         rows = in_folder(filter_rows(self.rows, question.wanted), question.narrow.folder)

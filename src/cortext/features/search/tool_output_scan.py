@@ -37,13 +37,13 @@ from cortext.tools.transcript_folders import home_of
 
 _log = logging.getLogger("cortext.features")
 _LARGEST_FILE = 4 << 30
-"""The size in bytes from which a file is not scanned."""
+"""A file with more bytes than this is not scanned."""
 _MOST_CONVERSATIONS = 20
-"""The number of conversations after which a scan stops."""
+"""A scan stops after it has found this number of conversations."""
 _MOST_HITS = 20
-"""The number of hits in one conversation."""
+"""The maximum number of hits in one conversation."""
 _WINDOW = 29_000
-"""The number of bytes that are searched at once. Up to 30,000, CPython searches twice as fast."""
+"""The number of bytes to search at once. CPython searches more than 30,000 at half the speed."""
 
 
 def scan(
@@ -51,8 +51,9 @@ def scan(
 ) -> TranscriptScan:
     """Search the files of `rows` for a literal text.
 
-    The first pass searches the text as typed. If it finds nothing, the second pass ignores case and
-    white space, and also finds the parts of `literal`. `narrow` filters the messages.
+    The first pass searches for the text as typed. If it finds nothing, a second pass ignores case
+    and white space. The second pass also finds messages that have all parts of `literal`, but not
+    the whole text. `narrow` filters the messages.
     """
     if not literal.is_searchable or limits.seconds <= 0:
         return TranscriptScan()
@@ -115,7 +116,7 @@ class _Scan:
         return finder.is_in(read_blocks(path))
 
     def _compare(self, row: ConversationRow, transcript: Found | None) -> None:
-        """Decode a conversation, and keep its messages that contain the text or its parts."""
+        """Decode a conversation, and store its messages that contain the text or its parts."""
         redactor: Redactor | None = None
         if transcript is None:
             found = read_all(row)
@@ -150,9 +151,9 @@ class _Scan:
 
 
 class ByteFinder:
-    """Searches blocks of bytes for needles, all of which must occur.
+    """Tests whether blocks of bytes contain all needles. A needle is a byte string to find.
 
-    With `any_case`, the needles must be in lower case, and ASCII letters match in any case.
+    With `any_case`, ASCII letters match in any case. The needles must then be in lower case.
     """
 
     def __init__(self, needles: Sequence[bytes], *, any_case: bool = False) -> None:
@@ -172,7 +173,10 @@ class ByteFinder:
 
 
 def _contains(data: bytes, before: bytes, needle: bytes) -> bool:
-    """Return whether `data`, or the border between the bytes `before` and `data`, has a needle."""
+    """Return whether `data` contains a needle, or a needle begins in `before` and ends in `data`.
+
+    `before` are the bytes directly before `data`.
+    """
     size = len(needle)
     if before and needle in before + data[: size - 1]:
         return True
@@ -185,7 +189,8 @@ def _contains(data: bytes, before: bytes, needle: bytes) -> bool:
 def _stored_transcript(row: ConversationRow) -> Found:
     """Return the transcript at the path of a row, without the checks of `transcript_of`.
 
-    They take longer than the search of a small file, and `_compare` makes them.
+    These checks take longer than the search of a small file. They are made later, and only for
+    files that contain the needles.
     """
     if not os.path.isfile(row.path):
         return transcript_of(row)
@@ -211,7 +216,10 @@ def _text_of(message: SessionMessage) -> str:
 
 
 def _strings(value: Any) -> Iterator[str]:
-    """Yield every string in a JSON value. Values are never nested deeply: messages check this."""
+    """Yield every string in a JSON value.
+
+    The recursion is safe, because a message accepts only values with few levels of nesting.
+    """
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):

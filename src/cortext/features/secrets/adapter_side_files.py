@@ -109,8 +109,8 @@ def as_row(path: str) -> ConversationRow:
 def _agents_by_parent(folder: str, _changed: int) -> dict[str, list[str]]:
     """Return the ids of the sub-agent logs in a folder, by the id of their parent session.
 
-    `_changed` is the modification time of the folder. The function is cached, and a changed folder
-    must give a new result.
+    Results are cached. `_changed` is the modification time of the folder: after a change of the
+    folder, the cache has no result for the new time, so the folder is read again.
     """
     found: dict[str, list[str]] = {}
     for name in sorted(os.listdir(folder)):

@@ -1,8 +1,8 @@
 """Read the texts in the checkpoints of a LangGraph thread, to scan them for secrets.
 
-LangGraph packs values that are not plain JSON as MessagePack in base64. The name of a packed value
-depends on its content, so LangGraph could not find a redacted value. Therefore this module only
-reads checkpoints.
+LangGraph stores values that are not plain JSON as MessagePack in base64. The name of such a packed
+value is computed from its content. If the content were redacted, LangGraph could not find the value
+any more. Therefore this module only reads checkpoints.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _ERRORS = "surrogateescape"
 def checkpoint_values(path: str, unread: list[str]) -> Iterator[Any]:
     """Read a checkpoint file, and yield each decoded line that may contain a secret.
 
-    Packed values in the lines are unpacked. If some values are encrypted, add an entry to `unread`
-    that names the file and this reason. Raises OSError if the file cannot be read.
+    Packed values in the lines are unpacked. If the file has encrypted values, add its path and this
+    reason to `unread`. Raises OSError if the file cannot be read.
     """
     is_encrypted = False
     for line in read_file(path).split(b"\n"):

@@ -23,7 +23,7 @@ from cortext.stores.workspace_layout import ConversationPath, conversations_dir
 
 
 def text_files(place: ConversationPath, unread: Unread | None = None) -> Iterator[str]:
-    """Yield the paths of all files in the folder of a conversation.
+    """Yield the paths of all files in the folder of a conversation and in its subfolders.
 
     Files that editors and sync programs left are included. Links and the files of git are skipped.
     If a folder cannot be read, add it to `unread`.
@@ -37,10 +37,10 @@ def text_files(place: ConversationPath, unread: Unread | None = None) -> Iterato
 
 
 def loose_files(row: ConversationRow) -> list[str]:
-    """Return the files that lie directly in a folder above the conversation's own folder.
+    """Return the paths of the files that are in the folders above a conversation's folder.
 
-    These folders are the day folder (the conversations of one day) and the folders above it, up to
-    `conversations/` of the workspace.
+    These folders are `conversations/` of the workspace, and the folders below it down to the day
+    folder (the conversations of one day). Files in other subfolders are not included.
     """
     place = row.place
     found: list[str] = []
@@ -53,7 +53,7 @@ def loose_files(row: ConversationRow) -> list[str]:
 
 
 def files_beside(path: str) -> list[str]:
-    """Return the other versions of a session file in the same folder.
+    """Return the paths of other versions of a session file in the same folder.
 
     These are versions that a repair set aside, copies that sync programs made in a conflict, and
     backups of editors.
@@ -74,12 +74,12 @@ def files_beside(path: str) -> list[str]:
 
 
 def _is_other_session(match: re.Match[str], ending: str) -> bool:
-    """Return whether a file belongs to another session, although its name starts with this id.
+    """Return whether a file belongs to a session with a longer id, and not to the expected session.
 
-    For example, `a.b.jsonl` is the file of the session `a.b`, and not of the session `a`. `match`
-    is the match of the file name, and its group `rest` is the part after the id. `ending` is the
-    suffix of session files. If `rest` contains "conflict" or a space, the file is a copy that a
-    sync program made of this session, and the result is False.
+    For example, `a.b.jsonl` begins with the id `a`, but it is the file of the session `a.b`. The
+    group `rest` of `match` is the part of the file name after the expected id. `ending` is the
+    suffix of session files. If `rest` contains "conflict" or a space, a sync program made the file
+    as a copy of the expected session, and the result is False.
     """
     rest = match["rest"]
     conflict = "conflict" in rest or " " in rest

@@ -22,8 +22,9 @@ _ZSTD_SUFFIX, _ZSTD_MAGIC, _GZIP_MAGIC = ".zst", b"\x28\xb5\x2f\xfd", b"\x1f\x8b
 class TextPiece(NamedTuple):
     """A text or JSON value that may contain a secret, and the place where it was found.
 
-    `message` is the number of its message, or 0. `role` is the role of the message, or the kind of
-    the file. `ours` is False for a tool's own file, which cortext never changes.
+    `message` is the number of the message that has the text; 0 if the text is outside messages.
+    `role` is the role of the message, or the kind of the file. `ours` is False for a tool's own
+    file, which cortext never changes.
     """
 
     message: int
@@ -43,8 +44,8 @@ def read_files_pieces(
     """Read files of any kind, also compressed files. Yield the texts that may contain a secret.
 
     `role` and `ours` become fields of each `TextPiece`. Files that cannot be read are added to
-    `unread`. `having` is the id of a session. The index file of Codex has lines about many
-    sessions. Only its lines with this id are read.
+    `unread`. `having` is the id of a session. It is only for the index file of Codex, which has
+    lines about many sessions: of this file, only lines with the id are read.
     """
     for path in paths:
         try:
@@ -57,14 +58,14 @@ def read_files_pieces(
 
 
 def why(error: Exception) -> str:
-    """Return the reason why something could not be read, as part of a sentence."""
+    """Return the reason for an error, to be used as a part of a sentence."""
     return reason_of(error) if isinstance(error, OSError) else str(error)
 
 
 def collect_unreadable(unread: Unread | None) -> Callable[[OSError], None] | None:
     """Return a callback for `os.walk` that adds unreadable folders to `unread`.
 
-    Missing folders and files are not added.
+    Missing folders and files are not added. If `unread` is None, return None.
     """
     if unread is None:
         return None
@@ -88,9 +89,10 @@ def _read_values(path: str, unread: Unread, having: bytes) -> Iterator[Any]:
 
 
 def content(path: str, unread: Unread) -> bytes:
-    """Return all bytes of a file, uncompressed.
+    """Return the contents of a file. A compressed file is uncompressed.
 
-    If the file is compressed and damaged, add the damage to `unread`.
+    If a compressed file is damaged or cannot be uncompressed, add the reason to `unread`, and
+    return the part that can be read.
     """
     if is_zstd(path):
         return _decompress_zstd(path, unread)
@@ -100,12 +102,15 @@ def content(path: str, unread: Unread) -> bytes:
 
 
 def is_compressed(path: str) -> bool:
-    """Return whether a file is compressed like the archive's copies, whatever its name is."""
+    """Return whether a file is compressed with gzip, judged by its suffix or its first bytes."""
     return path.endswith(SUFFIX) or _has_magic(path, _GZIP_MAGIC)
 
 
 def is_zstd(path: str) -> bool:
-    """Return whether a file is compressed with zstd. Codex compresses old sessions in this way."""
+    """Return whether a file is compressed with zstd, judged by its suffix or its first bytes.
+
+    Codex compresses old sessions in this way.
+    """
     return path.endswith(_ZSTD_SUFFIX) or _has_magic(path, _ZSTD_MAGIC)
 
 
@@ -133,7 +138,7 @@ def _decompress_zstd(path: str, unread: Unread) -> bytes:
 def read_line_pieces(path: str, head: str) -> Iterator[TextPiece]:
     """Read a session log, and yield each line that may contain a secret.
 
-    `head` is the role for lines that are not messages.
+    `head` is the value of `TextPiece.role` for lines that are not messages.
     """
     data = read_file(path)
     if not may_hold_secret(data):
@@ -150,7 +155,8 @@ def read_line_pieces(path: str, head: str) -> Iterator[TextPiece]:
 def read_document_pieces(path: str, head: str, backup: str) -> Iterator[TextPiece]:
     """Read a session document and its backup, and yield the texts that may contain a secret.
 
-    `head` is the role for texts outside messages, and `backup` is the role for texts of the backup.
+    `head` is the value of `TextPiece.role` for texts outside messages, and `backup` is its value
+    for texts of the backup.
     """
     data = read_file(path)
     if may_hold_secret(data):

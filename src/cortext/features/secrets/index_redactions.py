@@ -24,8 +24,8 @@ from cortext.tools.transcript_folders import archive_home, home_of, own_home
 def find_redactor(tool: str, id: str, path: str) -> Redactor | None:
     """Return a redactor for the texts of a tool session; None if there is nothing to redact.
 
-    The redactor redacts every secret that was redacted in any archive copy of this tool. If the
-    session's own copy exists and contains no redaction, return None. `path` is the transcript.
+    `path` is the path of the transcript. The redactor redacts every secret that was redacted in any
+    archive copy of this tool. If the session has an archive copy without redactions, return None.
     Raises CortextError if the redaction key is damaged.
     """
     try:
@@ -61,9 +61,9 @@ def redact_indexed_text(text: str, mask: Redactor | None) -> str:
 
 @lru_cache(maxsize=8)
 def _load_redactions(tool: str, _archive: str, _stamp: tuple[int, int, int]) -> ArchiveRedactions:
-    """Return the redactions of a tool, cached for all its sessions.
+    """Return the redactions of a tool.
 
-    `_archive` and `_stamp` identify the version of the stored redactions, so that a new version is
-    read again.
+    The result is cached for all sessions of the tool. `_archive` and `_stamp` identify a version of
+    the stored redactions, so that a new version is read again.
     """
     return ArchiveRedactions(tool)

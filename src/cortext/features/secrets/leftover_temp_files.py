@@ -52,7 +52,7 @@ def archive_temp_folders() -> list[str]:
 
 
 def is_temp(name: str) -> bool:
-    """Return whether a file name has the form that `temp_name` gives to temp files."""
+    """Return whether a file name has the form that `replace_file.temp_name` gives to temp files."""
     return bool(_TEMP.fullmatch(name))
 
 
@@ -69,9 +69,9 @@ def temps(folders: Iterable[str]) -> list[str]:
 
 
 def files_in(path: str, unread: list[str] | None = None) -> Iterator[str]:
-    """Yield the files in a temp folder, or the path itself if it is a temp file. Skip links.
+    """Yield the paths of the files in a temp folder. If `path` is a temp file, yield only `path`.
 
-    If a folder cannot be read, add it to `unread`.
+    Links are skipped. If a folder cannot be read, add it to `unread`.
     """
     if os.path.isfile(path) and not os.path.islink(path):
         yield path

@@ -66,8 +66,8 @@ def purge_words(rows: Sequence[ConversationRow] | None = None) -> None:
     """Remove the texts of these conversations from the catalog and the search index.
 
     Also remove the texts that an interrupted redaction left there. If `rows` is None, remove only
-    the texts of an interrupted redaction. Both databases are built again when they are needed.
-    Raises CortextError if some texts may remain.
+    those. Both databases are built again when they are needed. Raises CortextError if some texts
+    may remain.
     """
     if rows is not None:
         _purge_rows(rows)

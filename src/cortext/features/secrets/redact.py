@@ -128,7 +128,10 @@ def _first_missing(path: str) -> str:
 
 
 def _scan_row(row: ConversationRow, failures: list[CortextError]) -> list[Finding] | None:
-    """Return the secrets in the files of a conversation; None if the scan fails."""
+    """Return the secrets in the files of a conversation.
+
+    If the scan fails, add the error to `failures`, and return None.
+    """
     with collect_errors(failures, "look for secrets in", path_of(row)):
         return scan_own(row)
     return None
@@ -212,9 +215,10 @@ def _rewrite_files(
 
 
 def _rewrite_file(path: str, mask: Mask, temp_dir: str, notes: list[str]) -> None:
-    """Redact one file, which may be compressed, and keep its permissions.
+    """Redact one file, which may be compressed. Its permissions do not change.
 
-    A compressed file also keeps its modification time.
+    The modification time of a compressed file does not change either. If a compressed file cannot
+    be rewritten, leave it, and add the reason to `notes`.
     """
     damages: Unread = []
     packed = is_compressed(path) or is_zstd(path)
@@ -278,7 +282,10 @@ def _redact_document(
 def _check_git_history(
     row: ConversationRow, files: Sequence[str], failures: list[CortextError]
 ) -> list[str]:
-    """Return a note for the user if a git commit contains one of these redacted files."""
+    """Return a note for the user if a git commit contains one of these files; otherwise [].
+
+    If git cannot tell this, add the error to `failures`.
+    """
     if row.tool:
         return []
     folder = row.place.folder

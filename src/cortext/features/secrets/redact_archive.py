@@ -45,10 +45,10 @@ def redact_copies(
 ) -> RedactResult:
     """Redact the secrets in the archive's copies of a conversation's tool sessions.
 
-    If `findings` is given, redact only these secrets. Files that are not copied yet are redacted
-    when a sync copies them. If `row` is the row of the archive itself, redact the copies at the
-    paths in `unclaimed`, which belong to no session. If a copy cannot be redacted, the error is in
-    the result, and the other copies are still redacted.
+    If `findings` is given, redact only these secrets. Files that have no copy yet are redacted when
+    a sync copies them. If `row` comes from `archive_row`, redact the copies that belong to no
+    session: `unclaimed` has their paths. If a copy cannot be redacted, the error is in the result,
+    and the other copies are still redacted.
     """
     refuse_live(row)
     found = list(findings) if findings is not None else scan_one(row)
@@ -74,10 +74,9 @@ def redact_copies(
 
 
 def is_archive_redacted(row: ConversationRow, found: Sequence[Finding]) -> bool:
-    """Return whether all secrets in `found` are redacted in the archive's copies of a conversation.
+    """Return whether the archive redacts all secrets in `found`, now and in every later sync.
 
-    `found` are secrets in the tool's own files. If the result is True, no sync copies them into the
-    archive again.
+    `found` are secrets in the tool's own files of one conversation, from which a sync copies.
     """
     files, redactors = SessionFiles(), list[Redactor]()
     for tool, id in sessions_of(row):
@@ -90,7 +89,7 @@ def is_archive_redacted(row: ConversationRow, found: Sequence[Finding]) -> bool:
 class _ArchiveRedaction:
     """Redacts secrets in several copies of the archive, and collects the results.
 
-    `wanted` are the texts of the secrets. `found` are the places where they were found.
+    `wanted` are the secrets as texts. `found` are the same secrets as findings.
     """
 
     def __init__(self, wanted: Collection[str], found: Sequence[Finding]) -> None:
@@ -106,14 +105,17 @@ class _ArchiveRedaction:
     def redact_session(self, tool: str, id: str) -> None:
         """Redact all archive copies of a session.
 
-        The list of redactions is saved first. It also names files of the session that have no copy
-        yet. If this process is killed, the next sync redacts the copies.
+        The record of redactions is saved first. It also names the files of the session that have no
+        copy yet. Therefore, if this process is killed, the next sync redacts the copies.
         """
         copies = [path for path in self._files.copies(tool, id) if not os.path.islink(path)]
         self._redact(tool, copies, _archive_names(self._files, tool, id))
 
     def redact_others(self, tool: str, paths: Collection[str]) -> None:
-        """Redact copies that belong to no listed session."""
+        """Redact the archive copies of a tool that belong to no listed session.
+
+        `paths` are the paths of such copies, of all tools.
+        """
         own = [path for path in paths if path.startswith(f"{folder_of(tool)}/")]
         self._redact(tool, own, [])
 

@@ -55,7 +55,7 @@ _decode_line = Decoder(_RedactionLine).decode
 
 
 def redactions_path() -> str:
-    """Return the path of the list of redactions in the archive.
+    """Return the path of the record of redactions in the archive.
 
     The file does not exist before the first redaction.
     """
@@ -65,8 +65,8 @@ def redactions_path() -> str:
 class ArchiveRedactions:
     """The fingerprints of the secrets that are redacted in the archive's copies of one tool.
 
-    Names of copies are relative paths, as `archive_name` returns them. A caller that changes the
-    record holds the lock of the archive.
+    The name of a copy is a relative path, as `archive_name` returns it. A caller that changes the
+    record must hold the lock of the archive.
     """
 
     def __init__(self, tool: str) -> None:
@@ -83,15 +83,16 @@ class ArchiveRedactions:
     def of(self, name: str, *, is_new: bool) -> Redactor | None:
         """Return a redactor for the secrets of a copy; None if nothing must be redacted.
 
-        `is_new` means that the copy does not exist yet. In a new copy, the secrets of all other
-        copies are redacted, because a forked session contains the texts of its origin.
+        `is_new` means that the copy does not exist yet. The session may be a fork with texts of
+        another session, so the redactor for a new copy redacts the secrets of all copies of the
+        tool.
         """
         if name in self._copies:
             return _build_redactor([self._copies[name]])
         return self.of_all() if is_new else None
 
     def has(self, name: str) -> bool:
-        """Return whether something is redacted in a copy."""
+        """Return whether the record has redacted secrets for a copy."""
         return name in self._copies
 
     def of_all(self) -> Redactor | None:
@@ -99,7 +100,11 @@ class ArchiveRedactions:
         return _build_redactor(self._copies.values()) if self._copies else None
 
     def add(self, name: str, prints: Iterable[str]) -> None:
-        """Record that the secrets with these fingerprints are redacted in a copy."""
+        """Record that the secrets with these fingerprints are redacted in a copy.
+
+        If the record has fingerprints of an earlier key for the copy, do nothing, because then all
+        secrets of the copy are redacted.
+        """
         old, key = self._copies.get(name), key_name()
         if old and old.key != key:
             return  # With an old key, all secrets of the copy are redacted anyway.
@@ -108,7 +113,10 @@ class ArchiveRedactions:
             self._copies[name], self._changed = new, True
 
     def put(self, name: str, used: Iterable[str]) -> None:
-        """Record redacted secrets as `add` does, but replace fingerprints of an earlier key."""
+        """Record that the secrets with the fingerprints `used` are redacted in a copy.
+
+        Unlike `add`, replace fingerprints of an earlier key.
+        """
         old = self._copies.pop(name, None)
         if old and old.key == key_name():
             self._copies[name] = old
@@ -119,7 +127,7 @@ class ArchiveRedactions:
             self._copies[new], self._changed = self._copies.pop(old), True
 
     def save(self) -> None:
-        """Write the list of redactions to disk.
+        """Write the record to disk, if it has changed.
 
         If that fails, raise SessionStorageError and keep the old file.
         """
@@ -184,10 +192,10 @@ def write_redacted(source: str, name: str, mask: Mask) -> str:
 def update_redacted_copy(target: str, masked: str, name: str) -> CopyState | None:
     """Replace an archive copy with a redacted file if the two differ only in their redactions.
 
-    They differ in this way if the redaction key was replaced, or if a process was killed between
-    two steps. `target` is the path of the copy, and `name` is its name. `masked` is the path of the
-    redacted version of the tool's file. Return the new state of the copy; None if nothing was
-    replaced.
+    The file `masked` is a redacted version of the tool's file, which may also have new text at its
+    end. `target` is the path of the copy, and `name` is its name in the record. Only the redactions
+    differ if the redaction key was replaced, or if a process was killed between two steps. Return
+    the new state of the copy; None if nothing was replaced.
     """
     old, new = b"".join(read_packed(target)), read_file(masked)
     if new.startswith(old):

@@ -99,8 +99,8 @@ def list_secrets(value: Any) -> list[tuple[str, str]]:
 def decode_line(data: bytes) -> Any:
     """Decode a line for a scan. Return its JSON value, or the text of the line.
 
-    Return the text if the line is not JSON. Also return the text if it contains a secret and the
-    JSON value contains none (for example because a key occurs twice).
+    Return the text if the line is not JSON, or if only the text contains a secret. For example, if
+    a key occurs twice, the JSON value lacks the first of its two values.
     """
     text = data.decode("utf-8", _ERRORS)
     try:
@@ -112,7 +112,10 @@ def decode_line(data: bytes) -> Any:
 
 
 def redact_json(value: Any, mask: Mask) -> Any:
-    """Return a JSON value or a text with its secrets redacted. Ids, roles and times stay."""
+    """Return a JSON value or a text with its secrets redacted.
+
+    Ids, roles and times do not change.
+    """
     if isinstance(value, str):
         return _redact_text(value, mask)
     masked = mask_value(value, mask)[0]
@@ -145,7 +148,7 @@ def _spare_identifiers(value: Any, mask: Mask) -> Mask:
 
 
 def redact_text_bytes(data: bytes, mask: Mask) -> bytes:
-    """Return the bytes of a text with its secrets redacted; unchanged if there are none.
+    """Return the bytes of a text with its secrets redacted; the same bytes if there are none.
 
     Text in UTF-16 is redacted too.
     """
@@ -153,7 +156,7 @@ def redact_text_bytes(data: bytes, mask: Mask) -> bytes:
 
 
 def redact_line(line: bytes, mask: Mask) -> bytes:
-    """Return a line of JSON with its secrets redacted; unchanged if there are none.
+    """Return a line of JSON with its secrets redacted; the same bytes if there are none.
 
     A line that had a checksum gets a new checksum. A line that is not JSON is redacted as text.
     """
@@ -200,7 +203,7 @@ def suspect_lines(data: bytes) -> Iterator[bytes]:
 
 
 def whole_lines(data: bytes, size: int = _BLOCK) -> Iterator[bytes]:
-    """Yield the data in blocks of about `size` bytes, each of which ends with a complete line."""
+    """Yield the data in blocks of about `size` bytes. Each block ends with a complete line."""
     start = 0
     while start < len(data):
         end = data.find(b"\n", start + size) + 1 or len(data)
@@ -221,7 +224,8 @@ def redact_file_bytes(path: str, data: bytes, mask: Mask) -> bytes:
 def has_lines(path: str, data: bytes) -> bool:
     """Return whether a file contains JSON, judged by its name or its first bytes.
 
-    The name is not enough, because a file in the trash has a new name.
+    `path` is the path of the file, and `data` are its contents. The name is not enough, because a
+    file in the trash has a new name.
     """
     return ".json" in os.path.basename(path) or data.lstrip(b"\xef\xbb\xbf \r\n")[:2] == b'{"'
 
@@ -232,7 +236,7 @@ def _redact_text(text: str, mask: Mask) -> str:
 
 
 def _redact_between_nuls(text: str, mask: Mask) -> str:
-    """Redact secrets that have NUL bytes between their letters.
+    """Return a text in which secrets with NUL bytes between their letters are redacted too.
 
     In UTF-16, a NUL byte is beside each ASCII letter. A crash may leave runs of NUL bytes.
     """

@@ -78,10 +78,13 @@ _KEY_KINDS = frozenset(rule.kind for rule in KEYS)
 class Finding(NamedTuple):
     """A secret that was found in a conversation.
 
-    `number` is its number among the findings of the conversation, and `family` its kind. `message`
-    is the number of the message, or 0. `role` is the role of the message, or a constant such as
-    TRANSCRIPT for text outside messages. `ours` is False for a tool's own file, which cortext never
-    changes. `secret` is only for redaction and is never shown.
+    - `number` is the number of the finding in its conversation, and `family` is the kind of the
+      secret.
+    - `message` is the number of the message; 0 for text outside messages.
+    - `role` is the role of the message. For text outside messages, it is a constant such as
+      TRANSCRIPT.
+    - `secret` is the text of the secret. It is used for redaction, and never shown.
+    - `ours` is False for a tool's own file, which cortext never changes.
     """
 
     row: ConversationRow
@@ -106,7 +109,7 @@ class Finding(NamedTuple):
 
     @property
     def stays(self) -> bool:
-        """True if the secret stays after a redaction, because `redact` cannot remove it."""
+        """True if `redact` cannot remove the secret."""
         return self.role in (NAME, CHECKPOINTS)
 
     @property
@@ -156,7 +159,8 @@ def scan(rows: Sequence[ConversationRow], progress: Progress | None = None) -> S
 def scan_one(row: ConversationRow) -> list[Finding]:
     """Return the secrets in one conversation.
 
-    The same secret counts once in each message, and once in each file outside messages.
+    A secret counts once in each message that contains it. Outside messages, it counts once in each
+    file that contains it.
     """
     return SecretScan().at(row)
 
@@ -184,7 +188,8 @@ class SecretScan:
     def at(self, row: ConversationRow, *, behind: bool = True) -> list[Finding]:
         """Scan one conversation and return its secrets.
 
-        If `behind` is true, also scan the tool sessions in which the conversation took place.
+        If `behind` is true, also scan the tool sessions in which the conversation took place, and
+        their copies in the archive.
         """
         found: list[Finding] = []
         seen: set[tuple[object, ...]] = set()
@@ -192,8 +197,8 @@ class SecretScan:
             for family, secret in list_secrets(value):
                 if (message, role, path, secret) in seen:
                     continue
-                # Skip raw text if a message with this secret was found, because messages have
-                # numbers.
+                # Skip raw text if a message with this secret was found: the message has a number,
+                # which helps the user more.
                 if role in _RAW_ROLES and (path, secret) in seen:
                     continue
                 seen |= {(message, role, path, secret), (path, secret)}
@@ -349,8 +354,8 @@ def trash_rows() -> list[ConversationRow]:
 def archive_row() -> ConversationRow:
     """Return one row for all archive copies that belong to no listed session.
 
-    Scan this row after all other rows. The scan of the other rows finds out which copies belong to
-    a session.
+    Scan this row after all other rows, because their scan finds out which copies belong to a
+    session.
     """
     return _unlisted_row(ARCHIVE, paths.archive(), "copies that belong to no listed session")
 
@@ -358,7 +363,7 @@ def archive_row() -> ConversationRow:
 def state_row() -> ConversationRow:
     """Return one row for all adapter files that belong to no listed session.
 
-    Scan this row after all other rows. The scan of the other rows finds out which files belong to a
+    Scan this row after all other rows, because their scan finds out which files belong to a
     session.
     """
     title = "program data that belongs to no listed session"

@@ -20,9 +20,9 @@ _INDEX = "session_index.jsonl"
 
 
 def sessions_of(row: ConversationRow) -> list[tuple[str, str]]:
-    """Return the tool and the id of each tool session that a row stands for.
+    """Return pairs of tool and id: the tool sessions of a row.
 
-    The row of a tool session has one tool session. The row of a conversation may have several.
+    The row of a tool session has one pair. The row of a conversation may have several.
     """
     if row.tool:
         return [] if not is_tool(row.tool) else [(row.tool, row.key)]
@@ -46,7 +46,7 @@ def describe_removal(path: str) -> str:
 class SessionFiles:
     """Finds the files of tool sessions, and searches each folder only once.
 
-    `claimed` contains all files that `own` and `copies` have returned so far.
+    `claimed` contains the paths of all files that `own` and `copies` have returned so far.
     """
 
     def __init__(self) -> None:
@@ -54,15 +54,19 @@ class SessionFiles:
         self.claimed: set[str] = set()
 
     def own(self, tool: str, id: str) -> list[str]:
-        """Return the tool's own files of a session. All sessions of OpenCode are in one file."""
+        """Return the paths of the tool's own files of a session.
+
+        OpenCode stores all sessions in one file, so the path of this file is returned for each of
+        them.
+        """
         return self._find(tool, id, transcript_folders.own_home(tool), is_copy=False)
 
     def copies(self, tool: str, id: str) -> list[str]:
-        """Return the files of a session in our archive."""
+        """Return the paths of a session's files in our archive."""
         return self._find(tool, id, transcript_folders.archive_home(tool), is_copy=True)
 
     def unclaimed(self, unread: Unread) -> list[str]:
-        """Return the files in our archive that no earlier call of `copies` has returned.
+        """Return the paths of the files in our archive that `copies` has not returned so far.
 
         If a folder cannot be read, add it to `unread`.
         """
@@ -97,7 +101,8 @@ class _ToolFolder:
     def _by_name(self) -> dict[str, list[str]]:
         """The paths of the files in the folder, by the session id in the name of the file.
 
-        The mapping is empty if the tool never moves a session to another file.
+        The dict is filled only for a tool that moves sessions to other files. It is empty for other
+        tools.
         """
         found: dict[str, list[str]] = {}
         for path in _walk(self._home) if self._source.moves_transcripts else ():

@@ -67,7 +67,7 @@ def files() -> ConfigFiles:
 
 
 def set_value(name: str, text: str, *, workspace: bool = False) -> ConfigChange:
-    """Write the setting `name` into the user's settings file, and leave the rest of it unchanged.
+    """Write the setting `name` into the user's settings file. The rest of the file does not change.
 
     If `workspace` is true, write into the settings file of the current workspace instead. `text` is
     the value as the user typed it. Raises CortextError if the setting or its value is invalid.
@@ -91,7 +91,7 @@ def unset(name: str, *, workspace: bool = False) -> ConfigChange:
 def _root() -> str | None:
     """Return the folder of the current workspace.
 
-    Return None if the folder contains no `.workspace` folder: then there are no workspace settings.
+    Return None if this folder has no subfolder `.workspace`, because then it has no settings.
     """
     root = paths.workspace_root()
     return root if os.path.isdir(os.path.join(root, ".workspace")) else None

@@ -102,17 +102,17 @@ def _write_session(tool: str, home: str, cwd: str, texts: Sequence[str], began: 
         Turn("assistant" if number % 2 else "user", began + timedelta(minutes=number), text)
         for number, text in enumerate(texts)
     ]
-    # A title would start the Codex program; Codex shows the first message instead.
+    # To set a title, our writer would start the Codex program. Without a title, lists show the
+    # first message.
     title = "" if tool == CODEX.name else texts[0]
     return open_writer(tool, home).write(turns, cwd=cwd, title=title).path
 
 
 def _set_start_time(rollout: str, sessions: str, began: datetime) -> str:
-    """Give a Codex transcript an earlier start time, and return its new path.
+    """Change the start time of the Codex transcript `rollout` to `began`, and return its new path.
 
     Our writer starts a session at the current time, but the session of the tour began hours ago.
-    `sessions` is the folder of the transcripts. The path and the name of a transcript contain the
-    start time.
+    `sessions` is the folder of all transcripts. The path of a transcript contains the start time.
     """
     first, _, rest = read_file(rollout).partition(b"\n")
     meta = record_dicts.as_dict(json_codec.decode(first))
@@ -191,8 +191,8 @@ def _kill(folder: str) -> Step:
 def describe_kill(acknowledged: int, stored: int) -> list[str]:
     """Return lines that say whether a killed process lost messages.
 
-    More messages may be stored than acknowledged, because the process may be killed after a message
-    was stored, but before the process learned it.
+    `acknowledged` is the number of messages of which the process knew that they were stored.
+    `stored` may be greater, because the process may be killed directly after a message was stored.
     """
     verdict = "nothing is lost" if stored >= acknowledged else "messages are lost; this is a bug"
     lines = [f"{acknowledged} messages were acknowledged, {stored} are stored: {verdict}"]

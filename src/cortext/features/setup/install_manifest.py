@@ -65,8 +65,8 @@ class SetupRecord:
         """Return the record of the changes in a file; {} if there is none.
 
         The records of the last two versions of a file are stored. If `data` is given, return the
-        record of the version with these contents. If it is not given, or if no version matches,
-        return the record of the latest version.
+        record of the version with these contents. Return the record of the latest version if `data`
+        is None, or if neither version has these contents.
         """
         record = self._files.get(path) or {}
         earlier = record.get("earlier")
@@ -90,7 +90,7 @@ class SetupRecord:
         self._save()
 
     def forget(self, gone: Iterable[str]) -> None:
-        """Remove the files `gone` from the record. They contain nothing of cortext any more.
+        """Remove the files `gone`, which contain nothing of cortext any more, from the record.
 
         Folders that `cortext setup` created for these files are deleted if they are empty.
         """
@@ -106,9 +106,10 @@ class SetupRecord:
             remove_if_there(path)
 
     def abandoned_temp_files(self) -> list[str]:
-        """Return the temp files that killed processes left beside the record and recorded files.
+        """Return the paths of temp files of `cortext setup` that killed processes left.
 
-        A temp file belongs to cortext only if it is named after one of these files.
+        They are in the same folders as the record and the recorded files. The name of such a temp
+        file contains the name of one of these files. Other temp files do not belong to cortext.
         """
         found: list[str] = []
         for path in (paths.setup_record(), *self._files):

@@ -73,9 +73,10 @@ class FileChange(NamedTuple):
 class SetupPlan(msgspec.Struct, frozen=True):
     """The plan of `cortext setup` or `cortext uninstall`: changes, and notes for the user.
 
-    `left` are the tools with a settings file that the plan does not change. `failed` are the tools
-    in `left` whose settings file cannot be read. `gone` are recorded files that contain nothing of
-    cortext any more. `again` is a function that makes the plan again from the current files.
+    - `again` is a function that makes the plan again from the current files.
+    - `left` are the tools with a settings file that the plan cannot change.
+    - `failed` are those tools in `left` whose settings file cannot be read.
+    - `gone` are the paths of recorded files that contain nothing of cortext any more.
     """
 
     again: Callable[[], SetupPlan]
@@ -118,10 +119,10 @@ def plan_setup(
 ) -> SetupPlan:
     """Plan to add hooks, slash commands and the MCP server of cortext to these tools.
 
-    Our plug-in for a tool is added if `plugin` is true or the plug-in is already installed.
-    `recall` turns recall on or off in the tools that support it; None leaves recall as it is. The
-    plan leaves out what is already set up. Raises MissingCapabilityError for a tool that cortext
-    cannot connect to.
+    Our plug-in for a tool is added if `plugin` is true or the plug-in is already installed. Recall
+    is a text about earlier decisions that an agent gets when a session starts. `recall` turns it on
+    or off in the tools that support it; None leaves it as it is. The plan leaves out everything
+    that is already set up. Raises MissingCapabilityError for a tool that cortext cannot connect to.
     """
     again = partial(plan_setup, names, plugin=plugin, recall=recall)
     plan = SetupPlan(again, [], [], [], [], [])
@@ -154,7 +155,7 @@ def plan_setup(
 
 
 def plan_uninstall(names: Sequence[str]) -> SetupPlan:
-    """Plan to remove everything that `setup` added to these tools."""
+    """Plan to remove everything that `cortext setup` added to these tools."""
     installed = SetupRecord.load()
     missing = [path for path in installed.paths(names) if not os.path.exists(path)]
     plan = SetupPlan(partial(plan_uninstall, names), [], [], [], [], missing)
@@ -248,7 +249,10 @@ def _changed_error(change: FileChange) -> CortextError:
 
 
 def has_recall(tool: str) -> bool:
-    """Return whether recall is on in a tool. A settings file that is unreadable counts as off."""
+    """Return whether recall is on in a tool; False if its settings file cannot be read.
+
+    Recall is a text about earlier decisions that an agent gets when a session starts.
+    """
     file = settings.hooks_file(tool) if find_tool(tool).recall else None
     if file is None:
         return False
@@ -316,7 +320,7 @@ def _plan_hooks(
 ) -> None:
     """Add our hooks and our MCP server to the plan for a tool's settings file.
 
-    If `recall` is None, recall stays as it is in the file.
+    `recall` turns recall on or off; None leaves it as it is in the file.
     """
     path = file.path
     old = read_or_none(path)
@@ -364,7 +368,8 @@ def _plan_hooks_removal(
 def _without_our_entries(file: SettingsFile, text: str, installed: SetupRecord) -> str:
     """Return the text of a settings file without the entries of cortext.
 
-    If nobody changed the file since the setup, the result is exactly the text before the setup.
+    If nobody changed the file after `cortext setup` did, the result is exactly the text from
+    before.
     """
     record = installed.of(file.path, as_bytes(text))
     if record.get("digest") == digest(as_bytes(text)):
@@ -377,10 +382,10 @@ def _without_our_entries(file: SettingsFile, text: str, installed: SetupRecord) 
 
 
 def _undo_steps(file: SettingsFile, text: str, steps: Any) -> str | None:
-    """Undo the recorded steps of a setup in `text`, and return the settings before the setup.
+    """Undo the recorded steps of `cortext setup` in `text`, and return the text from before.
 
-    Return None if repeating the setup on the result does not give `text` again. This check is
-    needed because anybody can edit the record.
+    Anybody can edit the record, so the result is checked: repeating the setup on it must give
+    `text` again. Return None if it does not.
     """
     try:
         before = settings.undone(text, steps)

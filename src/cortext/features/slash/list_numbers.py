@@ -18,7 +18,7 @@ _MAX_DIGITS = 2
 
 
 def remember(inside: Inside | None, root: str, rows: Sequence[ConversationRow]) -> None:
-    """Remember the rows of a list that is shown now, so that `numbered` finds them by number.
+    """Store the rows of a list that is shown now, so that `numbered` finds them by number.
 
     `inside` is the tool session in which the list is shown; None outside a tool.
     """
@@ -29,9 +29,9 @@ def remember(inside: Inside | None, root: str, rows: Sequence[ConversationRow]) 
 def numbered(
     conversations: ConversationList, inside: Inside | None, words: str
 ) -> ConversationRow | None:
-    """Return the conversation that has a number in the last list that a slash command showed.
+    """Return the conversation with a number in the last list that a slash command showed.
 
-    `words` is the number as the user typed it, such as "3". Return None if `words` is not a list
+    `words` is the text that the user typed, such as "3". Return None if `words` is not a list
     number, or if no list was shown. Raises CortextError if the list has no such number, or if the
     conversation does not exist any more.
     """
@@ -60,7 +60,8 @@ def _number_error(message: str) -> CortextError:
 def _list_key(inside: Inside | None, root: str) -> str:
     """Return the key under which the numbers of the last list are stored.
 
-    The key names the tool's process, otherwise the tool session, otherwise the folder.
+    The key names the tool's process. If the process is unknown, the key names the tool session or,
+    if this is unknown too, the folder. Outside a tool, the key names the folder.
     """
     if inside is None:
         return f"folder {root}"

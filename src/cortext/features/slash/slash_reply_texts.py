@@ -59,8 +59,8 @@ def document_of(bound: ConversationRef) -> str:
 def explain_already_bound(bound: ConversationRef, kind: str, topic: str) -> str:
     """Return the text for an agent whose session already has a conversation.
 
-    The user typed the command for a new conversation of type `kind`, and `topic` after it. `bound`
-    is the conversation that the session already has.
+    The user typed the command for a new conversation of type `kind`. `topic` is the text after the
+    command, and `bound` is the conversation that the session already has.
     """
     workspace = Workspace(bound.root)
     session = workspace.store.head_at(bound.place)
@@ -110,7 +110,7 @@ def text_of(root: str, name: str) -> str:
 
 
 def saves(inside: Inside | None) -> list[str]:
-    """Return a line that tells the agent not to offer to save the conversation.
+    """Return a list with one line that tells the agent not to offer to save the conversation.
 
     Return [] if the tool has no hooks of cortext, because then nothing saves the messages
     automatically.

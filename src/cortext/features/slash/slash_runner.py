@@ -1,7 +1,7 @@
 """Run the slash commands of cortext, such as `/workspace.resume`, inside an AI tool.
 
-Each command returns a text for the agent. The text also says what the user can do about a failure,
-so that the agent can report it. This module starts no AI tool and no program that the user chose.
+Each command returns a text for the agent. After a failure, the text also says what the user can do,
+so that the agent can tell the user.
 """
 
 from __future__ import annotations
@@ -62,10 +62,10 @@ _QUESTION = "Which conversation would you like to continue? (number or search)"
 class Slash:
     """The slash commands of cortext, called in one session of one AI tool.
 
-    `typed` means that the user typed the command, so that its output becomes part of the
-    transcript. If it is false, an agent called the command. `inside` is the tool session; None
-    outside a tool. If `waits` is true, the output must contain `nonce`. This random text later
-    shows which transcript belongs to this session.
+    `typed` is true if the user typed the command, so that its output becomes part of the
+    transcript. It is false if an agent called the command. `inside` is the tool session; None
+    outside a tool. `nonce` is a random text. If `waits` is true, the caller must print it with the
+    output, because it later shows which transcript belongs to this session.
     """
 
     def __init__(self, root: str | None = None, *, typed: bool = False) -> None:
@@ -79,8 +79,8 @@ class Slash:
     def _find_session(self, typed: bool) -> str:
         """Return the id of the tool session that called the command; "" if it is not certain.
 
-        This may not be the session with the newest transcript: the user may have started a new
-        session that has no transcript yet.
+        The session with the newest transcript is not always the right one: the user may have
+        started a session that has no transcript yet.
         """
         process = self.inside.process if self.inside else None
         if self.inside is None or self.inside.is_told or not process:
@@ -112,11 +112,12 @@ class Slash:
         return "\n".join([section(self.root, "Choosing"), "", *lines, "", _QUESTION])
 
     def briefing(self, words: str, *, reopen: bool = False) -> str:
-        """Return the briefing with which an agent continues the conversation that `words` name.
+        """Return a briefing, with which an agent continues a conversation.
 
-        The conversation becomes active and is bound to this session. If `words` is empty, return
-        the list of conversations. If no or several conversations match, or if the conversation is
-        completed and `reopen` is false, return a text that asks the user.
+        `words` are the number, the id or words of the title of the conversation. The conversation
+        becomes active and is bound to this session. If `words` is empty, return the list of
+        conversations. If no or several conversations match, or if the conversation is completed and
+        `reopen` is false, return a text that makes the agent ask the user.
         """
         if not words.strip():
             return self.list()
@@ -185,8 +186,8 @@ class Slash:
     def stop(self, summary: str, *, id: str = "", done: bool = False) -> tuple[str, Sequence[str]]:
         """Save and pause a conversation; return a confirmation for the user, and notes.
 
-        `id` names the conversation; by default, the conversation of this session is stopped. If
-        `done` is true, the conversation is completed instead of paused.
+        `id` identifies the conversation. By default, the conversation of this session is stopped.
+        If `done` is true, the conversation is completed instead of paused.
         """
         row = self._find(id) if id else self._find_to_stop()
         stopped = stop(row, summary=" ".join(summary.split()) or None, completed=done)
@@ -210,7 +211,7 @@ class Slash:
         return found[0]
 
     def _find_named(self, words: str) -> Sequence[ConversationRow]:
-        """Return the conversations that the words name, by number, id or title.
+        """Return the conversations that match the words: a number, an id or words of a title.
 
         The conversation of this session is returned only if no other conversation matches. The user
         has just typed the words in this session, so the words may occur in its title.
@@ -278,7 +279,7 @@ class Slash:
     def _bound_conversation(self, *, also_at_rest: bool = False) -> ConversationRef | None:
         """Return the active conversation that this session is bound to, or None.
 
-        If `also_at_rest` is true, a stopped conversation is returned too.
+        If `also_at_rest` is true, a paused or completed conversation is returned too.
         """
         if self.inside is None:
             return None

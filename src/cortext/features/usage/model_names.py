@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from typing import Generic, TypeVar
 
-# The end of a name that does not change the price. What `:free` and `:batch` cost is different.
+# Endings of a name that do not change the price. `:free` and `:batch` are left out, because they
+# change it.
 _SUFFIX = re.compile(
     r"\[[^\[\]]*\]$|@[^@]*$|-latest$|-\d{8}$|-\d{4}-\d{2}-\d{2}$"
     r"|:(?:thinking|beta|exacto|nitro|floor|online|extended)$"
@@ -27,7 +28,7 @@ _LOCAL = frozenset(["llama.cpp", "llamacpp", "lmstudio", "local", "mlx", "ollama
 """Providers that run models on the user's own machine, where list prices mean nothing."""
 
 _LONGEST_NAME = 200
-"""Longer texts are no names of models: they have no other spelling."""
+"""The maximum length of a model's name. For a longer text, no other spelling is tried."""
 
 _Value = TypeVar("_Value")
 
@@ -35,7 +36,7 @@ _Value = TypeVar("_Value")
 def spellings_of(model: str) -> list[str]:
     """Return the names under which a model may be listed, the most specific name first.
 
-    All names are in lower case. For `provider/model` they include `model` alone, unless the
+    All names are in lower case. The names of `provider/model` include `model` alone, unless the
     provider runs models on the user's machine.
     """
     whole = model.strip().lower()
@@ -63,16 +64,17 @@ def match_pattern(pattern: str, name: str) -> bool:
 
 
 class NameTable(Generic[_Value]):
-    """Values by the name of a model or by a pattern of names, all in lower case."""
+    """A table of values by model. Its keys are model names and patterns of names, in lower case."""
 
     def __init__(self, known: Mapping[str, _Value]) -> None:
         self._exact = dict(known)
         self._patterns = sorted(filter(is_pattern, known), key=len, reverse=True)
 
     def find(self, model: str) -> _Value | None:
-        """Return the value for a model, in any spelling of its name; None without a value.
+        """Return the value for a model, or None if the table has no value for it.
 
-        An exact name takes precedence. Among patterns, the longest matching pattern does.
+        All spellings of the name are tried. An exact name takes precedence over a pattern, and a
+        longer pattern takes precedence over a shorter one.
         """
         names = spellings_of(model)
         for name in names:

@@ -26,9 +26,10 @@ _MOST_DOLLARS = 1_000_000
 
 
 def read_price_file(path: str) -> tuple[dict[str, KnownRates], bytes]:
-    """Return the prices in a file by name or pattern in lower case, and the bytes of the file.
+    """Return the prices in a price file, and the bytes of the file.
 
-    Raises CortextError if the file is invalid or cannot be read.
+    The keys of the prices are model names and patterns of names, in lower case. Raises CortextError
+    if the file is invalid or cannot be read.
     """
     data = _read_bytes(path)
     tables = _decode(path, data)

@@ -16,7 +16,10 @@ _MINUTES_PER_DAY = 24 * 60
 
 
 class KnownRates(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What is known of the price of a model, in US dollars per million tokens of each kind."""
+    """The known prices of a model in US dollars per million tokens, for each kind of token.
+
+    None means that a price is unknown.
+    """
 
     input: float | None = None
     output: float | None = None
@@ -32,7 +35,7 @@ class KnownTier(KnownRates, frozen=True, omit_defaults=True):
 
 
 class KnownPrice(KnownRates, frozen=True, omit_defaults=True):
-    """The price of a model from the UTC day `since` on.
+    """The price of a model. It is valid from the UTC day `since`; None means always.
 
     If `minutes` is given, the price applies only between these two minutes of each UTC day.
     """
@@ -42,7 +45,11 @@ class KnownPrice(KnownRates, frozen=True, omit_defaults=True):
     tiers: tuple[KnownTier, ...] = ()
 
     def is_active(self, day: int, minute: int) -> bool:
-        """Return whether the price applies on a day, an ordinal number, in a minute of that day."""
+        """Return whether the price applies at a time in UTC.
+
+        `day` is the ordinal number of the day (see `date.toordinal`), and `minute` is the minute of
+        the day.
+        """
         if self.since is not None and day < self.since.toordinal():
             return False
         if self.minutes is None:
@@ -52,9 +59,9 @@ class KnownPrice(KnownRates, frozen=True, omit_defaults=True):
 
 
 class PricedModel(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A model with its prices. Of all active prices, the last one applies.
+    """A model with its prices. If several prices are active, the last one applies.
 
-    `names` are names and patterns of names in lower case.
+    `names` are names of the model and patterns of names, in lower case.
     """
 
     id: str
@@ -64,7 +71,10 @@ class PricedModel(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class PriceTable(msgspec.Struct, frozen=True):
-    """The built-in prices. `date` is the day of the data, and `source` is where they come from."""
+    """The built-in prices.
+
+    `date` is the day on which they were collected, and `source` says where they come from.
+    """
 
     date: date
     source: str

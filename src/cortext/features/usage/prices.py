@@ -26,14 +26,14 @@ from cortext.model.answer_usage import TokenUsage
 
 _MILLION = 1_000_000
 _RULES_VERSION = 1
-"""Changes when the same prices give another cost."""
+"""Increase this number when the same prices give another cost."""
 _FIRST_DAY = date(1970, 1, 1).toordinal()
 _MINUTE = 60 * _MILLION
 _DAY = 24 * 60 * _MINUTE
 
 
 class Rates(msgspec.Struct, frozen=True):
-    """Prices in US dollars per million tokens of each kind."""
+    """Prices in US dollars per million tokens, for each kind of token."""
 
     input: float
     output: float
@@ -42,7 +42,7 @@ class Rates(msgspec.Struct, frozen=True):
     cache_write_1h: float
 
     def sum_up(self, tokens: TokenUsage) -> float:
-        """Return the cost of tokens in US dollars. Reasoning is a part of the output."""
+        """Return the cost of tokens in US dollars. Reasoning tokens are counted as output."""
         return (
             tokens.input * self.input
             + tokens.output * self.output
@@ -59,7 +59,7 @@ class PriceTier(Rates, frozen=True):
 
 
 class Price(Rates, frozen=True):
-    """The price of a model at one time. `tiers` are in ascending order."""
+    """The price of a model at one time. `tiers` are in ascending order of `above`."""
 
     tiers: tuple[PriceTier, ...] = ()
 
@@ -87,9 +87,10 @@ class ListedPrice(msgspec.Struct, frozen=True):
 
 
 class Prices:
-    """The prices of models: the built-in prices, and on top of them the fields of the user's file.
+    """The prices of models: the built-in prices, and the user's prices, which override them.
 
-    The built-in table is read when the first model is looked up.
+    A user's price may set only some fields, such as `input`. The other fields keep the built-in
+    price. The built-in table is read when the first model is looked up.
     """
 
     def __init__(self, overrides: Mapping[str, KnownRates], checksum: int = 0) -> None:
@@ -133,9 +134,10 @@ class Prices:
 
 
 def load_prices(path: str) -> Prices:
-    """Return the built-in prices, with the user's price file on top. A `path` of "" means no file.
+    """Return the built-in prices, overridden by the prices in the user's file at `path`.
 
-    Raises CortextError if the file is invalid or cannot be read.
+    If `path` is "", there is no such file. Raises CortextError if the file is invalid or cannot be
+    read.
     """
     if not path:
         return Prices({})
@@ -149,7 +151,10 @@ def load_prices(path: str) -> Prices:
 
 
 def list_prices(at: int) -> list[ListedPrice]:
-    """Return the models of the built-in table, with their prices at a time in microseconds."""
+    """Return the models of the built-in table, each with its price at one time.
+
+    `at` is the time in microseconds since 1970.
+    """
     found: list[ListedPrice] = []
     for model in load_table().models:
         price = _complete(model.prices[_active(model.prices, at)], KnownRates())
@@ -159,7 +164,10 @@ def list_prices(at: int) -> list[ListedPrice]:
 
 
 def _is_built_in(name: str) -> bool:
-    """Return whether a name of the user's file stands for models with a built-in price."""
+    """Return whether a model with a built-in price has this name or matches this pattern.
+
+    `name` is a name or a pattern in the user's price file.
+    """
     if models_by_name().find(name) is not None:
         return True
     names = (each for model in load_table().models for each in model.names)
@@ -167,7 +175,10 @@ def _is_built_in(name: str) -> bool:
 
 
 def _active(prices: Sequence[KnownPrice], at: int) -> int:
-    """Return the place of the price that applies at a time: the last active one, or the first."""
+    """Return the index of the price that applies at a time in microseconds since 1970.
+
+    This is the last price that is active at the time. If none is active, it is the first price.
+    """
     days, time_of_day = divmod(at, _DAY)
     day, minute = _FIRST_DAY + days, time_of_day // _MINUTE
     for place in range(len(prices) - 1, 0, -1):
@@ -177,9 +188,10 @@ def _active(prices: Sequence[KnownPrice], at: int) -> int:
 
 
 def _complete(known: KnownPrice, override: KnownRates) -> Price | None:
-    """Return a price with every field; None without a price of input and output.
+    """Return a price with every field; None if the price of input or output is unknown.
 
-    A field comes from `override`, then from `known`, then from the price of another field.
+    Each field comes from `override` or, if it is None there, from `known`. If a price for the cache
+    is None in both, the price of another kind of token is used.
     """
     rates = _fill(known, override)
     if rates is None:

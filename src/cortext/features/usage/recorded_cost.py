@@ -1,4 +1,4 @@
-"""Find the cost of a conversation that its tool recorded."""
+"""Find the cost that a tool recorded for a conversation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST_DOLLARS = 1e9
 def recorded_cost(session: Session, messages: Sequence[SessionMessage]) -> float | None:
     """Return the cost of a conversation in US dollars, as its tool recorded it.
 
-    If the session has no total cost, return the sum of the costs of `messages`. Return None if no
+    If the tool recorded no total cost, return the sum of the costs of `messages`. Return None if no
     cost is recorded.
     """
     whole = _amount(session.metadata)
@@ -44,7 +44,7 @@ def _amount(data: Any, keys: Sequence[str] = _COST_KEYS) -> float | None:
 
 
 def read_dollars(value: Any, most: float) -> float:
-    """Return an amount of money as float; NaN if it is no number, negative, or at least `most`."""
+    """Return an amount of money as float; NaN if it is not a number from 0 to less than `most`."""
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < most:
         return nan
     return float(value)

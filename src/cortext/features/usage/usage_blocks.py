@@ -22,9 +22,9 @@ _LAST_TIME = 253_000_000_000_000_000
 class UsageBlock(msgspec.Struct):
     """The usage of five hours. `start` and `end` are in microseconds since 1970.
 
-    `is_current` says whether the block has not ended yet. Then `projected_usd` and
-    `projected_tokens` are what the block will have at its end, if usage continues at the same rate;
-    otherwise they are None.
+    `is_current` is true for the block that has begun and not ended. For this block, `projected_usd`
+    and `projected_tokens` are the cost and the tokens that it will have at its end, if usage
+    continues at the same rate. For other blocks, they are None.
     """
 
     start: int

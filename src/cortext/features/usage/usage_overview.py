@@ -25,7 +25,10 @@ from cortext.features.usage.usage_totals import UsageTotals, rank_by_cost
 
 
 class UsageSnapshot(msgspec.Struct, frozen=True):
-    """All usage of all tools at one moment, and the row of each session, by tool and id."""
+    """All usage of all tools at one moment.
+
+    `rows` maps the tool and the id of each session to the row that lists show for it.
+    """
 
     sums: Sequence[UsageSum]
     rows: Mapping[tuple[str, str], ConversationRow]
@@ -38,7 +41,7 @@ class UsageSnapshot(msgspec.Struct, frozen=True):
 
 
 class ConversationUsage(msgspec.Struct):
-    """The usage of one conversation. `row` is None if no list has the session `id`."""
+    """The usage of one conversation. `row` is None if lists do not show the session `id`."""
 
     id: str
     row: ConversationRow | None
@@ -46,11 +49,11 @@ class ConversationUsage(msgspec.Struct):
 
 
 class UsageOverview(msgspec.Struct):
-    """The usage of a span of time.
+    """The usage between two times.
 
-    `days` has the usage of each local day and each model. `projects` has the usage of each folder;
-    the folder "" stands for sessions whose folder is unknown. `conversations` starts with the most
-    expensive conversation. `unpriced_models` are the models without a known price.
+    `days` has the usage by local day and model. `projects` has the usage by folder; the folder ""
+    is for sessions whose folder is unknown. `conversations` starts with the most expensive
+    conversation. `unpriced_models` are the models without a known price.
     """
 
     total: UsageTotals
@@ -72,9 +75,10 @@ def summarize_usage(
     until: int | None = None,
     folder: str = "",
 ) -> UsageOverview:
-    """Return an overview of the usage between two times, in microseconds since 1970.
+    """Return an overview of the usage between two times.
 
-    Usage is known for each quarter of an hour, so the times should be full quarters. `folder` is a
+    `since` and `until` are in microseconds since 1970; None means no limit. Usage is stored for
+    each quarter of an hour, so both times should be full quarters. `folder` is the path of a
     project: only sessions that took place there are counted.
     """
     sums: Sequence[UsageSum] = [

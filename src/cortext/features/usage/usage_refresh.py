@@ -33,7 +33,7 @@ Progress = Callable[[int, int], None]
 
 
 def refresh_usage(catalog: Catalog, prices: Prices, progress: Progress | None = None) -> None:
-    """Read the usage of new and changed sessions into the catalog."""
+    """Read the usage of new and changed sessions, and store it in the catalog."""
     for _ in range(_ATTEMPTS):
         try:
             catalog.change_usage(lambda db: start_epoch(db, os.urandom(8).hex()))
@@ -52,8 +52,8 @@ def _read_changed(catalog: Catalog, cost_of: CostOf, progress: Progress | None) 
         for key, source in sources.items()
         if known.get(key, _NEW).fingerprint != source.print
     ]
-    # A resumed or forked session repeats the answers of the session before. They count for the
-    # session that is stored first.
+    # A resumed or forked session repeats the answers of the earlier session. An answer counts for
+    # the session that is stored first, so the oldest file comes first.
     changed.sort(key=lambda item: _changed_at(item[1]))
     for number, ((tool, session), source) in enumerate(changed, 1):
         files = list(find_tool(tool).load("usage")(source, known.get((tool, session), _NEW).states))
@@ -77,7 +77,7 @@ def _read_changed(catalog: Catalog, cost_of: CostOf, progress: Progress | None) 
 
 
 def _fingerprinted(source: TranscriptSource) -> TranscriptSource:
-    """Return a source whose fingerprint also changes with the files of sub-agents."""
+    """Return a copy of a source whose fingerprint also changes with the files of sub-agents."""
     home = transcript_folders.home_of(source.tool, source.path)
     side = beside(open_bridge(source.tool, home), source)
     text = f"{source.print} {side or ''}".encode("utf-8", "surrogateescape")
@@ -85,12 +85,15 @@ def _fingerprinted(source: TranscriptSource) -> TranscriptSource:
 
 
 def _sources() -> Iterator[TranscriptSource]:
-    """Yield the transcripts of all tools. The archive has those that a tool has deleted."""
+    """Yield the transcripts of all tools, and the transcripts in the archive.
+
+    The archive also has transcripts that a tool has deleted.
+    """
     for tool in tools():
         if tool.usage is None:
             continue
         for home in (transcript_folders.archive_home(tool.name), None):
-            # Lists leave out ids that are not valid Unicode, too.
+            # Leave out ids that are not valid Unicode, as lists do.
             yield from (s for s in open_bridge(tool.name, home).sources() if _is_text(s.id))
 
 

@@ -32,7 +32,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class UsageGroup(msgspec.Struct):
-    """The usage of one day, project, model, tool or conversation.
+    """The usage of one day, week, month, project, model, tool or conversation.
 
     `name` is the date, the name of the project, the model, the tool, or the id of the conversation.
     `title` is the title of the conversation; "" for other groups. `models` are the models that
@@ -65,9 +65,10 @@ def gather_usage(
 ) -> UsageReport:
     """Return the usage of all tools, in groups.
 
-    `since` and `until` are times in microseconds since 1970. `folder` is a project: only sessions
-    that took place there are counted. Days, weeks and months are local. Groups by time are in the
-    order of time; other groups start with the most expensive group.
+    `since` and `until` are times in microseconds since 1970; None means no limit. `folder` is the
+    path of a project: only sessions that took place there are counted. Days, weeks and months are
+    local. If `by` is one of these, the groups are in the order of time. Otherwise the most
+    expensive group comes first.
     """
     sums = load_usage(root, since=since, until=until, progress=progress)
     rows: Mapping[tuple[str, str], ConversationRow] = {}
@@ -108,7 +109,10 @@ def load_usage(
     until: int | None = None,
     progress: Progress | None = None,
 ) -> list[UsageSum]:
-    """Read new usage of all tools, and return the usage between two times."""
+    """Read new usage of all tools, and return the usage between two times.
+
+    `since` and `until` are in microseconds since 1970; None means no limit.
+    """
     prices = load_prices(str(Config.load(root)["stats.prices"]))
     with Catalog.at_home() as catalog:
         refresh_usage(catalog, prices, progress)
@@ -118,7 +122,7 @@ def load_usage(
 
 
 def spent_this_month(root: str) -> float:
-    """Return the known cost of this month in US dollars. The month is local."""
+    """Return the known cost of this month, in local time, in US dollars."""
     start = clock.now().astimezone().replace(day=1, hour=0, minute=0, second=0, microsecond=0)
     return sum(part.usd for part in load_usage(root, since=micros(start)))
 
@@ -163,7 +167,7 @@ def _group(
 def _namer(
     by: Grouping, rows: Mapping[tuple[str, str], ConversationRow]
 ) -> Callable[[UsageSum], str]:
-    """Return a function that names the group of a usage sum."""
+    """Return a function that returns the name of the group to which a usage sum belongs."""
     if by in TIMES:
         return lambda part: _local_name(by, part.time)
     if by == "model":
@@ -194,11 +198,15 @@ def local_day(time: int) -> date:
     try:
         return when.astimezone().date()
     except OverflowError:
-        return when.date()  # the last day of the calendar, where the next day has begun
+        return when.date()  # the local day is later than the last day of the calendar
 
 
 def rows_by_session(root: str) -> dict[tuple[str, str], ConversationRow]:
-    """Return the row of each tool session: its conversation, or the session itself."""
+    """Return the row that lists show for each tool session, by tool and session id.
+
+    This is the row of the conversation to which the session belongs. If there is no conversation,
+    it is the row of the session itself.
+    """
     with ConversationList(root, everywhere=True) as conversations:
         listed = conversations.list(EVERYTHING, patience=None).rows
     rows: dict[tuple[str, str], ConversationRow] = {}

@@ -44,7 +44,7 @@ class UsageTotals(msgspec.Struct):
         self.unpriced_answers += part.unpriced
 
     def merge(self, other: UsageTotals) -> None:
-        """Add the numbers of other answers."""
+        """Add the totals of other answers to these totals."""
         for name in self.__struct_fields__:
             setattr(self, name, getattr(self, name) + getattr(other, name))
 

@@ -52,9 +52,9 @@ Print = tuple[int, ...]
 
 
 def folders() -> dict[str, str]:
-    """Return the existing folders to watch, each with its source name, such as "claude".
+    """Return the paths of the folders to watch, each with its source name, such as "claude".
 
-    A folder inside another watched folder is left out.
+    Only existing folders are returned. A folder inside another watched folder is left out.
     """
     found: dict[str, str] = {}
     for path, name in _all_folders():
@@ -81,7 +81,7 @@ def _all_folders() -> Iterator[tuple[str, str]]:
 
 
 def files() -> dict[str, str]:
-    """Return the single files to check, each with its source name.
+    """Return the paths of the single files to check, each with its source name, such as "claude".
 
     The files need not exist. Databases are checked as single files, because their folders contain
     many other files. Each database has a second file, the write-ahead log, to which new data is
@@ -110,8 +110,8 @@ def fingerprint_file(path: str) -> Print:
 class Watcher:
     """A watcher that notices changes in conversations, from the moment when it is created.
 
-    `say` is called with a sentence for the user if the system cannot report changes, or if new
-    folders cannot be found.
+    `say` is called with a sentence and a hint for the user if the system cannot report changes, or
+    if new folders cannot be found.
     """
 
     def __init__(self, say: Say) -> None:
@@ -155,7 +155,7 @@ class Watcher:
             self._events = None
 
     def _start_watching(self, folders: dict[str, tuple[str, Print]]) -> None:
-        """Start to watch these folders: a dict of paths, each with source name and fingerprint."""
+        """Start to watch these folders. Each path has a source name and a fingerprint."""
         self.close()
         self._folders, self._folders_checked = folders, time.monotonic()
         if self.polls or not self._folders:
@@ -193,7 +193,8 @@ class Watcher:
             self._events, self._folders_checked = None, 0.0  # one of the folders was just removed
             return set()
         except PermissionError:
-            # Ignore such folders only from now on: the option also hides the error about limits.
+            # Ignore unreadable folders only from now on. The option for this also hides the error
+            # about limits, so it is not set earlier.
             self._events, self._some_unreadable, self._folders_checked = None, True, 0.0
             return set()
         except (OSError, RuntimeError) as error:  # watchfiles raises RuntimeError in its thread
@@ -238,9 +239,9 @@ class Watcher:
         return set(EVERYTHING)
 
     def _safely(self, work: Callable[[], T]) -> T | None:
-        """Call `work` and return its result. After an error, report the error and return None.
+        """Call `work` and return its result. After an error, tell the user and return None.
 
-        The same error is reported only once.
+        The user is told only once about the same error.
         """
         try:
             found = work()

@@ -132,8 +132,8 @@ class ConversationTail:
 def compare_messages(old: Sequence[SessionMessage], new: Sequence[SessionMessage]) -> NewMessages:
     """Compare the messages before and after a rewrite of the file.
 
-    Return the positions in `new` of the messages that were added or changed, counted from 1. The
-    result also has a note for the user if messages of `old` are gone.
+    The result has the numbers of the messages in `new` that were added or changed, counted from 1.
+    It also has a note for the user if messages of `old` are gone.
     """
     keys = [_key(message) for message in old]
     if [_key(message) for message in new[: len(old)]] == keys:
@@ -154,7 +154,7 @@ def compare_messages(old: Sequence[SessionMessage], new: Sequence[SessionMessage
 
 
 def _drop_empty_answer(messages: Sequence[SessionMessage], numbers: Sequence[int]) -> Sequence[int]:
-    """Return the message numbers without the last message if it is an empty answer.
+    """Return the numbers without the number of the last message, if this is an empty answer.
 
     OpenCode writes such an answer before it has any text.
     """

@@ -80,8 +80,8 @@ class LiveSource(Protocol):
 def _decode_appended(lately: NewLines, table: RecordTable) -> Sequence[SessionMessage] | None:
     """Return the messages in appended lines, or None if the whole file must be read.
 
-    `table` is the record format. The whole file must be read if a line is damaged or records a tool
-    call. The position of a tool call among the messages depends on other lines.
+    `table` is the record format of the lines. The whole file must be read if a line is damaged or
+    records a tool call, because the position of a tool call depends on other lines.
     """
     found = decode_lines(lately.after, table)
     return None if found.invocations or found.damages else found.messages
@@ -229,8 +229,8 @@ def open_live_source(row: ConversationRow) -> LiveSource:
 def open_stored_source(url: str, given: str) -> LiveSource:
     """Return the live source for a session of the store with this URL.
 
-    `given` is the id of the session or its beginning. Raises SessionNotFoundError if there is no
-    such session.
+    `given` is the id of the session, or the beginning of the id. Raises SessionNotFoundError if
+    there is no such session.
     """
     store = open_existing(url)
     if store is None:

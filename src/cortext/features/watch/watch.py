@@ -35,19 +35,19 @@ from cortext.workspace.idle_conversations import REASON, find_idle
 from cortext.workspace.known_folders import known_workspaces
 
 _RECENT_MICROS = 7 * 86_400 * 1_000_000
-"""The age in microseconds from which the first round skips conversations that are not active."""
+"""The first round skips conversations that are not active and older than this (microseconds)."""
 _PAUSE_FACTOR = 3.0
-"""The length of a pause as a multiple of the work before it. It limits the processor load."""
+"""A pause takes this many times as long as the work before it. This limits the processor load."""
 _MAX_PAUSE = 30.0
 _RETRY_SECONDS = 2.0
 """Seconds until work that another process blocked is tried again."""
 
 
 class WatchEvent(msgspec.Struct, frozen=True):
-    """Something that `cortext watch` did, for its output.
+    """A report of something that `cortext watch` did.
 
     `did` is a single word such as "archived", or "failed". `text` is a sentence for the user, and
-    `facts` has the details for JSON. `hint` is what the user can do, or "".
+    `facts` has the details for JSON output. `hint` says what the user can do, or is "".
     """
 
     did: str
@@ -62,7 +62,8 @@ Tell = Callable[[WatchEvent], None]
 def lock_watch() -> LiveMark:
     """Become the only process that runs `cortext watch`, until the returned lock is released.
 
-    Raises SessionLockedError if another process runs it already. The error names that process.
+    Raises SessionLockedError if another process is already running it. The error names that
+    process.
     """
     mark = LiveMark(paths.watch_lock_file())
     holder = mark.take()
@@ -142,15 +143,15 @@ class WatchLoop:
             self._safely("indexing", self._index)
 
     def _next_deadline(self) -> float:
-        """Return the time of the monotonic clock at which work is due even if nothing changes."""
+        """Return the time, of the monotonic clock, at which to continue even if nothing changes."""
         wait = max(self._next_idle - time.time(), 0.1) if self._next_idle else 3600.0
         return time.monotonic() + (_RETRY_SECONDS if self._retry else wait)
 
     def _safely(self, doing: str, work: Callable[[], None]) -> bool:
         """Run one piece of work and return whether it succeeded.
 
-        `doing` names the work in reports. A failure is reported, and other work continues. Raises
-        KeyboardInterrupt after `end`.
+        `doing` names the work in reports. If the work fails, the failure is reported and False is
+        returned. If `end` was called, raise KeyboardInterrupt instead.
         """
         if self._ended:
             raise KeyboardInterrupt
@@ -169,7 +170,7 @@ class WatchLoop:
         return False
 
     def _report_failures(self, doing: str, now: Iterable[str]) -> None:
-        """Report the failures in `now` that were not in the previous call for the work `doing`.
+        """Report the failures `now` of the work `doing`, except for failures of its previous run.
 
         A failure that disappears and comes back is reported again.
         """

@@ -134,7 +134,8 @@ class _TextPattern:
     def find(self, text: str) -> tuple[int, int] | None:
         """Return the start and end of the first match in `text`; None if there is none."""
         # A regular expression in any case is slow. Outside ASCII, it knows more pairs of letters.
-        if text.isascii() and self._longest_word not in text.lower():
+        word = self._longest_word
+        if text.isascii() and word.isascii() and word not in text.lower():
             return None
         for match in self._pattern.finditer(text):
             if match.end() > match.start() and not _is_base64(text, *match.span()):
