@@ -10,9 +10,9 @@ from datetime import UTC, datetime, timedelta
 
 from cortext import Session, SessionMessage
 from cortext.formats.folder import FOLDER, encode_head
-from cortext.formats.head_and_lines import encode_records
+from cortext.formats.line_formats import encode_records
 from cortext.formats.log import LOG, encode, encode_head_line
-from cortext.formats.record_lines import RecordTable, encode_record
+from cortext.formats.message_lines import RecordTable, encode_record
 from cortext.model.message import Role
 from cortext.model.status import Status
 

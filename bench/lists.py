@@ -18,7 +18,7 @@ from bench.starts import clean_environment
 from bench.timing import in_turns
 from cortext import Session, SessionMessage
 from cortext.formats.folder import FOLDER, encode_head
-from cortext.formats.head_and_lines import encode_records
+from cortext.formats.line_formats import encode_records
 
 CORTEXT = os.path.join(os.path.dirname(sys.executable), "cortext")
 COUNT = 5_000

@@ -19,7 +19,7 @@ from bench.starts import clean_environment
 from bench.timing import in_turns
 from cortext import Session, SessionMessage
 from cortext.formats.log import LOG, encode, encode_head_line
-from cortext.formats.record_lines import encode_record
+from cortext.formats.message_lines import encode_record
 
 AUR = os.path.join(os.path.dirname(sys.executable), "aur")
 COUNT = 10_000

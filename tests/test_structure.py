@@ -53,10 +53,11 @@ _CAPTURE = "few lists capture or pause a conversation; the modules take 4 bare s
 LAZY_IMPORTS = {
     ("adapters/llm/plugin.py", "cortext.adapters.llm.llm_commands"):
         "llm imports the plug-in at every start, also in programs without commands",
-    ("cli/command_group.py", "cortext.cli.picker.pick"): "loads textual",
-    ("cli/picker/key_actions.py", "cortext.cli.picker.operations"): "loads archive and exports",
-    ("cli/picker/pick.py", "cortext.cli.tool_reopening"): "only after a choice",
-    ("cli/select_conversation.py", "cortext.cli.views.search_run"): "loads the search",
+    ("cli/command_group.py", "cortext.cli.picker.picker_launch"): "loads textual",
+    ("cli/picker/key_actions.py", "cortext.cli.picker.picker_operations"):
+        "loads archive and exports",
+    ("cli/picker/picker_launch.py", "cortext.cli.tool_reopening"): "only after a choice",
+    ("cli/conversation_choice.py", "cortext.cli.views.search_output"): "loads the search",
     ("cli/commands/mcp.py", "cortext.mcp.http_transport"): _SERVER,
     ("cli/commands/mcp.py", "cortext.mcp.mcp_server"): _SERVER,
     ("cli/commands/resume.py", "cortext.cli.resume_actions"):
@@ -68,28 +69,28 @@ LAZY_IMPORTS = {
     ("cli/resume_actions.py", "cortext.cli.tool_reopening"):
         "`resume --list` and a briefing start no tool; its 30 modules take 2 bare starts",
     ("catalog/log_sessions.py", "cortext.catalog.log_row_reader"): _READER,
-    ("catalog/documents/program_documents.py", "cortext.catalog.documents.document_row_reader"):
+    ("catalog/documents/document_sessions.py", "cortext.catalog.documents.document_row_reader"):
         _READER,
     ("catalog/row_text_redaction.py", "cortext.model.secrets.detector"): _READER,
     ("catalog/tool_sessions.py", "cortext.catalog.tool_row_reader"): _READER,
     ("catalog/workspace_conversations.py", "cortext.catalog.conversation_row_reader"): _READER,
     ("cli/commands/list.py", "cortext.cli.views.session_store_list"):
         "only `list --store` needs stores; the modules take half a bare start",
-    ("cli/store_option.py", "cortext.service.stores.server_urls"): _STORE_URL,
-    ("cli/select_conversation.py", "cortext.features.search.name_or_text_lookup"):
+    ("cli/store_option.py", "cortext.service.stores.store_url_checks"): _STORE_URL,
+    ("cli/conversation_choice.py", "cortext.features.search.name_or_text_lookup"):
         "only a query that names nothing searches the text",
-    ("cli/select_conversation.py", "cortext.features.capture.current_conversation"): _CAPTURE,
+    ("cli/conversation_choice.py", "cortext.features.capture.current_conversation"): _CAPTURE,
     ("features/capture/capture_before_reading.py", "cortext.features.capture.bindings"):
         _NO_SESSION,
     ("features/capture/capture_before_reading.py", "cortext.features.capture.capture"): _NO_SESSION,
-    ("features/capture/reconcile.py", "cortext.model.secrets.detector"): _PATTERNS,
+    ("features/capture/message_reconciliation.py", "cortext.model.secrets.detector"): _PATTERNS,
     ("tools/mcp_server_names.py", "cortext.formats.toml_edit"):
         "only one tool has TOML; loads tomllib",
     ("workspace/workspace.py", "cortext.model.extractive_summary"): _PATTERNS,
     ("workspace/workspace.py", "cortext.model.secrets.detector"): _PATTERNS,
     ("cli/error_output.py", "cortext.installation"):
         "only a missing package needs it; pathlib takes a quarter of a bare start",
-    ("features/capture/hook_events.py", "cortext.features.manage.stop"):
+    ("features/capture/hook_events.py", "cortext.features.manage.stop_conversation"):
         "only a closing phrase stops a conversation; git and the archive take a bare start",
     ("features/capture/hook_events.py", "cortext.features.recall.session_recall"):
         "only the start of a session recalls, and only if the user wants it; takes 2 bare starts",

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from cortext.stores.servers import server_base
+from cortext.stores.servers import server_store_base
 from tests.service.stores.servers import RedisServer
 
 _FRAMEWORKS = {
@@ -77,11 +77,11 @@ def redis_url(redis_server: RedisServer) -> str:
 def lines(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     """The records that were read since it was cleared."""
     read: list[bytes] = []
-    decode = server_base._decode_records
+    decode = server_store_base._decode_records
 
     def noted(lines: Sequence[bytes]) -> Any:
         read.extend(lines)
         return decode(lines)
 
-    monkeypatch.setattr(server_base, "_decode_records", noted)
+    monkeypatch.setattr(server_store_base, "_decode_records", noted)
     return read

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from cortext.adapters.session_log import SessionLog
-from cortext.stores.servers.server_base import ServedStore
+from cortext.stores.servers.server_store_base import ServedStore
 from tests.adapters.children import all_do
 
 PAGES = Path(__file__).parents[2] / "docs" / "how-to" / "building-agents"

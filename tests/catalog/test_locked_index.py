@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cortext.catalog import database
+from cortext.catalog import rebuildable_database
 from cortext.catalog.catalog import Catalog
 from tests.catalog.spawn_folder import Folder, turn
 from tests.homes import Homes, sessions
@@ -77,7 +77,7 @@ def test_purge_removes_log_text_while_other_process_writes(
     folder: Folder, patience: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whether or not it can wait so long, nothing is left of what is gone."""
-    monkeypatch.setattr(database, "_BUSY_MS", patience)
+    monkeypatch.setattr(rebuildable_database, "_BUSY_MS", patience)
     reader = folder.catalog()
     reader.log_sessions(str(folder.path))
     with written(folder.database, 0.3), folder.catalog() as catalog:
@@ -92,7 +92,7 @@ def test_purge_removes_tool_session_text_while_other_process_writes(
     homes: Homes, tmp_path: Path, patience: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The same of a tool's session."""
-    monkeypatch.setattr(database, "_BUSY_MS", patience)
+    monkeypatch.setattr(rebuildable_database, "_BUSY_MS", patience)
     path, transcript = tmp_path / "catalog.sqlite3", homes.transcript("claude")
     title = b'{"type":"custom-title","customTitle":"%s","sessionId":"%s"}\n'
     with open(transcript, "ab") as file:

@@ -12,7 +12,7 @@ import pytest
 from cortext import SessionStorageError
 from cortext.catalog import log_row_reader
 from cortext.catalog.catalog import Catalog
-from cortext.durability.open_session_mark import LiveMark
+from cortext.durability.live_session_mark import LiveMark
 from tests.catalog.spawn_folder import HOUR, WHEN, Folder, head, turn
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from cortext import Session, SessionIndex, SessionStorage
-from cortext.catalog.database import Database
+from cortext.catalog.rebuildable_database import Database
 
 CREATE = """
 import sys
@@ -50,7 +50,7 @@ print(*sorted(sys.modules))
 
 OPEN = """
 import sys
-from cortext.catalog.database import Database
+from cortext.catalog.rebuildable_database import Database
 path, _, count = sys.argv[1:]
 sys.stdin.readline()
 for _ in range(int(count)):
@@ -61,7 +61,7 @@ for _ in range(int(count)):
 
 MAKE = """
 import os, sys
-from cortext.catalog.database import Database
+from cortext.catalog.rebuildable_database import Database
 database = Database(sys.argv[1], schema="CREATE TABLE t (x)", version=7, name="it")
 database.ready()
 os._exit(0 if database.is_fresh else 1)

@@ -10,7 +10,7 @@ import pytest
 
 from cortext import paths
 from cortext.features.errors_log import write_error
-from cortext.features.setup.install_manifest import digest
+from cortext.features.setup.setup_record import digest
 from tests.cli.claude_person import Person
 from tests.command import SCRIPT, cortext, ok
 from tests.features.doctor.damage import Kept, change_lines, nul_line, torn

@@ -316,9 +316,9 @@ def test_launcher_never_passes_options_that_skip_permission_prompts() -> None:
     text = "".join(
         (source / name).read_text(encoding="utf-8")
         for name in (
-            "tools/launch.py",
-            "features/resume/reopen.py",
-            "features/resume/ask.py",
+            "tools/launch_plans.py",
+            "features/resume/resume_preparation.py",
+            "features/resume/conversation_question.py",
             "cli/tool_reopening.py",
         )
     )

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from cortext import Session, SessionMessage, SessionStorage, open_session_store, paths
-from cortext.durability.open_session_mark import LiveMark, mark_path
+from cortext.durability.live_session_mark import LiveMark, mark_path
 from tests.command import begin, change_head, cortext, folder_of, git, ok
 from tests.features.secrets.secret_corpus import make_secret
 from tests.tools.claude import claude_lines

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from cortext.cli.shell_quoting import quoted
 from cortext.cli.tool_reopening import command_line
 from cortext.model.safe_text import clean
-from cortext.tools.launch import LaunchPlan
+from cortext.tools.launch_plans import LaunchPlan
 
 SHELLS = [shell for shell in ("sh", "bash", "dash", "zsh", "ksh") if shutil.which(shell)]
 HOSTILE = [

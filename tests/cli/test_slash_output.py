@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from cortext.formats.framed_history import unescape
+from cortext.formats.history_text import unescape
 from tests.command import SCRIPT, begin, ok
 
 IN_GEMINI = {"GEMINI_CLI": "1"}

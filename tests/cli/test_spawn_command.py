@@ -14,7 +14,7 @@ from cortext import paths
 from cortext.catalog.row import ConversationRow
 from cortext.cli.spawn_actions import delete_old_sessions
 from cortext.durability.trash_folder import TrashEntry
-from cortext.features.spawn import cleanup
+from cortext.features.spawn import delete_spawned
 from tests.cli.repl.terminal import CTRL_D, Terminal, plain
 from tests.command import SCRIPT, cortext, run_aur
 
@@ -229,7 +229,7 @@ def test_interrupted_clean_names_sessions_already_deleted(
     """Each is named when it has gone."""
     for id in ("a", "b"):
         have(tmp_path, id, "hello")
-    put, gone = cleanup._move_to_trash, list[ConversationRow]()
+    put, gone = delete_spawned._move_to_trash, list[ConversationRow]()
 
     def interrupted(row: ConversationRow) -> TrashEntry:
         if gone:
@@ -237,7 +237,7 @@ def test_interrupted_clean_names_sessions_already_deleted(
         gone.append(row)
         return put(row)
 
-    monkeypatch.setattr(cleanup, "_move_to_trash", interrupted)
+    monkeypatch.setattr(delete_spawned, "_move_to_trash", interrupted)
     with pytest.raises(KeyboardInterrupt):
         delete_old_sessions(0)
     assert capsys.readouterr().err == f"deleted: {gone[0].key}: hello\n"

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from cortext.durability.file_lock import FileLock
-from cortext.durability.open_session_mark import LiveMark, live_holder
+from cortext.durability.live_session_mark import LiveMark, live_holder
 from cortext.errors import SessionLockedError
 
 MARK = """
 import sys
-from cortext.durability.open_session_mark import LiveMark
+from cortext.durability.live_session_mark import LiveMark
 mark = LiveMark(sys.argv[1])
 print(mark.take(), flush=True)
 sys.stdin.read()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cortext.durability.replace_file import all_set_aside, remove_set_aside, set_aside
+from cortext.durability.durable_files import all_set_aside, remove_set_aside, set_aside
 
 
 def test_all_set_aside_finds_every_kind_and_number(tmp_path: Path) -> None:

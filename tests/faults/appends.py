@@ -21,7 +21,7 @@ from cortext.catalog.documents.document_index import SessionIndex
 from cortext.errors import CortextError
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
-from cortext.service.stores.open_by_url import open_store
+from cortext.service.stores.conversation_store_registry import open_store
 from cortext.service.stores.port import Message
 from cortext.stores.log import LogStore
 from cortext.stores.store_registry import open_session_store

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 
 from cortext.features.setup.tool_setup import COMMANDS
-from cortext.tools.command_files import open_slash_commands
+from cortext.tools.slash_command_files import open_slash_commands
 from tests.faults.home import CHAT, HELD, SPAWNED, Home
 from tests.faults.programs import ADAPTED, adapt
 from tests.faults.scenes import (

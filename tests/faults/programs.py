@@ -11,7 +11,7 @@ ADAPTED = "adapted-1"
 def serve(home: Home) -> int:
     """A program that adds two messages to a conversation, and says so after each."""
     from cortext.errors import CortextError
-    from cortext.service.stores.open_by_url import open_store
+    from cortext.service.stores.conversation_store_registry import open_store
     from cortext.service.stores.port import Message
     from cortext.stores.log import LogStore
 

@@ -106,7 +106,7 @@ class Worker:
         self._say("ack", "delete", name, "")
 
     def _serve(self) -> None:
-        from cortext.service.stores.open_by_url import open_store
+        from cortext.service.stores.conversation_store_registry import open_store
         from cortext.service.stores.port import Message
         from cortext.stores.log import LogStore
 

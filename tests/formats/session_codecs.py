@@ -5,8 +5,8 @@ from typing import Any
 
 from cortext.formats import document, folder, log, service
 from cortext.formats.document import EncodedRecords
-from cortext.formats.head_and_lines import encode_records, join
-from cortext.formats.record_lines import decode_lines
+from cortext.formats.line_formats import encode_records, join
+from cortext.formats.message_lines import decode_lines
 from cortext.model import json_codec
 from cortext.model.session import Session
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cortext.formats.framed_history import Left, Past, parse_history
 from cortext.formats.history_budget import BUDGET, LEAST, render_briefing_history
+from cortext.formats.history_text import Left, Past, parse_history
 from cortext.model.message import Role, SessionMessage, ToolInvocation
 from cortext.model.session import Session
 

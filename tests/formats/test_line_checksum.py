@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 from cortext import SessionMessage, ToolInvocation
 from cortext.formats import line_checksum
 from cortext.formats.folder import FOLDER
-from cortext.formats.head_and_lines import with_checksums
+from cortext.formats.line_formats import with_checksums
 from cortext.formats.log import LOG
-from cortext.formats.record_lines import (
+from cortext.formats.message_lines import (
     RecordTable,
     decode_lines,
     decode_record,
     encode_record,
     record_ids,
 )
-from cortext.model import record_dicts
+from cortext.model import message_dicts
 from cortext.model.message import message_from_dict
 from tests.formats import strategies
 
@@ -80,7 +80,7 @@ def test_older_reader_keeps_checksum_as_unknown_key() -> None:
     data = json.loads(line)
     message = message_from_dict(data)
     assert message.extra == {"crc": data["crc"]}
-    again = json.dumps(record_dicts.message_to_dict(message), separators=(",", ":")).encode()
+    again = json.dumps(message_dicts.message_to_dict(message), separators=(",", ":")).encode()
     assert again + b"\n" == line
     assert line_checksum.is_sound(again)
 

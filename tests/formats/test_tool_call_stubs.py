@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cortext.formats.history_parts import history
+from cortext.formats.history_in_order import history
 from cortext.formats.tool_call_stubs import ToolCall, ToolResult, kind_of, read_call, stub
 from cortext.model.message import Role, SessionMessage, ToolInvocation
 from cortext.model.session import Session

@@ -7,7 +7,7 @@ from pathlib import Path
 from cortext import Session, SessionIndex, SessionStorage, SessionSummary
 from cortext.config import Config, user_file
 from cortext.features.spawn import aurora_settings
-from cortext.model import json_codec, record_dicts
+from cortext.model import json_codec, message_dicts
 from cortext.stores.folder import FolderStore
 from cortext.stores.log import LogStore
 from tests.fuzz.target import Feed, Files, Target, attempt
@@ -114,9 +114,9 @@ def _index(folder: Path) -> Iterator[Feed]:
 
 def _summaries(data: bytes) -> None:
     try:
-        rows = record_dicts.as_dict(record_dicts.as_dict(json_codec.decode(data)).get("sessions"))
+        rows = message_dicts.as_dict(message_dicts.as_dict(json_codec.decode(data)).get("sessions"))
         for row in rows.values():
-            SessionSummary.from_dict(record_dicts.as_dict(row))
+            SessionSummary.from_dict(message_dicts.as_dict(row))
     except ValueError:
         pass  # the contract of a value that is made of a dict
 

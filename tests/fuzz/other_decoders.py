@@ -20,7 +20,7 @@ from cortext.features.secrets.redactor import (
     suspect_lines,
 )
 from cortext.features.transfer.import_exported_file import parse_export, save_imported
-from cortext.formats import llm_library_messages, openai_items
+from cortext.formats import llm_package_messages, openai_items
 from cortext.model import json_codec
 from cortext.stores.folder import FolderStore
 from tests.fuzz.target import Feed, Files, Target, attempt
@@ -145,7 +145,7 @@ def _items(folder: Path) -> Iterator[Feed]:
 def _there_and_back(item: Any) -> None:
     try:
         one = openai_items.message_of(item)
-        many = llm_library_messages.records_of(item, "r")
+        many = llm_package_messages.records_of(item, "r")
     except ValueError as error:
         if isinstance(item, dict) and "nested too deeply" not in str(error):
             raise
@@ -153,7 +153,7 @@ def _there_and_back(item: Any) -> None:
     for record in (one, *many):
         json_codec.encode(record.to_dict())
     assert openai_items.items_of(one) == [item]
-    assert llm_library_messages.items_of(many) == [item]
+    assert llm_package_messages.items_of(many) == [item]
 
 
 TARGETS = (

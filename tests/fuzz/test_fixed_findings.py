@@ -15,9 +15,9 @@ from cortext.features.doctor.repair import run_repairs
 from cortext.features.doctor.salvage.json_scan import find_fields
 from cortext.features.doctor.salvage.salvage_heads import build_session
 from cortext.formats.log import LOG
-from cortext.formats.record_lines import MOST_DAMAGES, record_ids
+from cortext.formats.message_lines import MOST_DAMAGES, record_ids
 from cortext.mcp.tool_table import TOOLS, schema
-from cortext.model.head_codec import newer_version
+from cortext.model.session_head_codec import newer_version
 from cortext.stores.log import LogStore
 from cortext.tools import jsonl_transcripts
 from cortext.tools.gemini.reader import GeminiBridge

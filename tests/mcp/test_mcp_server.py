@@ -14,7 +14,7 @@ import pytest
 from mcp.client import Client
 from mcp.shared.exceptions import MCPError
 
-from cortext.formats.framed_history import parse_history
+from cortext.formats.history_text import parse_history
 from cortext.installation import install_command
 from tests.command import SCRIPT, begin, head_of, ok, say
 from tests.mcp.mcp_client import ask, ask_process, call, facts, refused, text

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from cortext.formats.framed_history import (
+from cortext.formats.history_text import (
     Past,
     context_block,
     one_line,

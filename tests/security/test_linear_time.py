@@ -18,17 +18,17 @@ from cortext.features.doctor.salvage import json_scan, salvage_documents
 from cortext.features.search.decisions import decisions_in
 from cortext.formats import (
     document,
-    framed_history,
+    history_text,
     json_edit,
-    slash_frame,
+    slash_command_frame,
     toml_edit,
     tool_call_arguments,
 )
 from cortext.formats.exports import markdown_export
 from cortext.formats.text_search import search_query
-from cortext.model import closing_phrases, extractive_summary, own_slash_commands, title
+from cortext.model import closing_phrases, extractive_summary, slash_command_prefix, title
 from cortext.model.secrets import detector
-from cortext.model.secrets.settings_text import mask_settings
+from cortext.model.secrets.settings_redaction import mask_settings
 from cortext.service.http.problem_responses import hide_addresses
 from cortext.tools import mcp_server_names as servers
 from cortext.tools.claude import records as claude_records
@@ -109,11 +109,16 @@ CASES: list[Case] = [
     ),
     ("gemini tail", lambda t: reader._LAST_SUMMARY.findall(t.encode()), "", '],"summary":"\\'),
     ("gemini spaces", lambda t: reader._MESSAGE.findall(t.encode()), "", " \t"),
-    ("slash frame", slash_frame.as_typed, f"[cortext {NONCE}] /a\n", f"\n[end cortext {NONCE}"),
-    ("slash shell", slash_frame.as_typed, FRAMED, "[Shell command '"),
-    ("slash mentions", slash_frame.without_mentions, "", "@"),
-    ("briefing marks", framed_history.escape, "", "[ "),
-    ("briefing escapes", framed_history.unescape, "", "\N{SYMBOL FOR ESCAPE}{4"),
+    (
+        "slash frame",
+        slash_command_frame.as_typed,
+        f"[cortext {NONCE}] /a\n",
+        f"\n[end cortext {NONCE}",
+    ),
+    ("slash shell", slash_command_frame.as_typed, FRAMED, "[Shell command '"),
+    ("slash mentions", slash_command_frame.without_mentions, "", "@"),
+    ("briefing marks", history_text.escape, "", "[ "),
+    ("briefing escapes", history_text.unescape, "", "\N{SYMBOL FOR ESCAPE}{4"),
     ("patch", lambda t: tool_call_arguments.changes({"patch": t}), "", "*** Update File: "),
     ("query", lambda t: search_query.find(t, search_query.parse("needle").terms), "", "needl"),
     ("settings strings", json_edit.parse, '{"a": "', '\\"'),
@@ -138,7 +143,7 @@ CASES: list[Case] = [
     ("digest", lambda t: extractive_summary.digest(messages(t)), "", "<system-reminder>"),
     ("title", title_of, "", "![["),
     ("closing", closing_phrases.is_closing, "", "thanks, "),
-    ("own command", own_slash_commands.without_command, "", "\n"),
+    ("own command", slash_command_prefix.without_command, "", "\n"),
     ("secrets", detector.find_secrets, "", "password="),
     ("secret tokens", detector.find_secrets, "", "eyJaaaaaaaa."),
     ("secret addresses", detector.find_secrets, "", "://a:"),

@@ -16,7 +16,7 @@ from cortext.features.doctor.problem import CheckResult
 from cortext.features.errors_log import write_error
 from cortext.features.secrets import redaction_record
 from cortext.features.secrets.redactor import redaction_key
-from cortext.features.setup.install_manifest import SetupRecord
+from cortext.features.setup.setup_record import SetupRecord
 from cortext.workspace.known_folders import remember_documents, remember_program, remember_workspace
 from tests.command import begin, cortext, folder_of, ok
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from cortext.errors import SessionCorruptedError, why
-from cortext.formats.record_lines import Damage
+from cortext.formats.message_lines import Damage
 from cortext.tools import jsonl_transcripts, surrounding_session
 from cortext.tools.archive_items import archive_source
 from cortext.tools.claude import old_subagent_files

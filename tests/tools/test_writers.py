@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cortext import Session, SessionMessage
-from cortext.durability import replace_file
+from cortext.durability import durable_files
 from cortext.errors import CortextError
 from cortext.tools.claude.writer import folder_name
 from cortext.tools.codex.writer import is_ours
@@ -132,7 +132,7 @@ def test_failed_or_killed_write_leaves_no_partial_session(
 ) -> None:
     """A disk that is full in the middle leaves nothing, and one who is killed there leaves nothing
     that the tool would list, and that the next one does not remove."""
-    home, real = tmp_path / "home", replace_file.write_all
+    home, real = tmp_path / "home", durable_files.write_all
 
     def write() -> None:
         open_writer(tool, str(home)).write(TURNS, cwd=str(tmp_path), title="One")
@@ -147,11 +147,11 @@ def test_failed_or_killed_write_leaves_no_partial_session(
 
     write()
     whole = files(home)
-    monkeypatch.setattr(replace_file, "write_all", half)
+    monkeypatch.setattr(durable_files, "write_all", half)
     with pytest.raises(CortextError, match="no space left"):
         write()
     assert files(home) == whole
-    monkeypatch.setattr(replace_file, "write_all", killed)
+    monkeypatch.setattr(durable_files, "write_all", killed)
     child = os.fork()
     if child == 0:
         write()
@@ -160,7 +160,7 @@ def test_failed_or_killed_write_leaves_no_partial_session(
     assert left.suffix == ".tmp"
     assert len(list(open_bridge(tool, str(home)).sources())) == 1
     os.utime(left, (0, 0))
-    monkeypatch.setattr(replace_file, "write_all", real)
+    monkeypatch.setattr(durable_files, "write_all", real)
     write()
     assert not left.exists()
 

@@ -103,7 +103,7 @@ def test_create_in_removed_folder_has_empty_working_dir(tmp_path: Path) -> None:
 
 def test_closed_manager_releases_live_mark_despite_forked_child(tmp_path: Path) -> None:
     """Closed in the parent, it is free, though a child has the file open too."""
-    from cortext.durability.open_session_mark import live_holder
+    from cortext.durability.live_session_mark import live_holder
 
     manager = SessionManager(tmp_path, auto_save_interval=0)
     session = manager.create()

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import pytest
 
 from cortext import Session, SessionManager, SessionStorage, SessionStorageError
-from cortext.durability.open_session_mark import live_holder
+from cortext.durability.live_session_mark import live_holder
 from cortext.workspace.autosave import AutoSaveThread
 
 Opener = Callable[..., SessionManager]

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cortext import SessionMessage
-from cortext.formats.framed_history import Left, Past, parse_history
+from cortext.formats.history_text import Left, Past, parse_history
 from cortext.workspace.context_window import FIRST, LAST, RETRIES, ContextWindow
 
 

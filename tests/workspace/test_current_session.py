@@ -21,7 +21,7 @@ from cortext import (
     SessionSummary,
     clock,
 )
-from cortext.durability.open_session_mark import LiveMark, live_holder
+from cortext.durability.live_session_mark import LiveMark, live_holder
 
 Opener = Callable[..., SessionManager]
 Run = Callable[..., subprocess.CompletedProcess[str]]

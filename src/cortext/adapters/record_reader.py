@@ -8,12 +8,12 @@ from cortext.adapters.session_log import log
 from cortext.durability.read_files import open_file, read_range
 from cortext.errors import SessionNotFoundError
 from cortext.formats.log import LOG
-from cortext.formats.record_lines import decode_lines
+from cortext.formats.message_lines import decode_lines
 from cortext.model.message import SessionMessage
 from cortext.stores.log import LogStore
 from cortext.stores.port import SessionStore
-from cortext.stores.servers.server_base import ServedStore
-from cortext.stores.servers.server_values import RecordPosition
+from cortext.stores.servers.server_store_base import ServedStore
+from cortext.stores.servers.stored_session_parts import RecordPosition
 
 
 class Follower:

@@ -31,8 +31,8 @@ from cortext import paths
 from cortext.catalog.catalog import Catalog
 from cortext.catalog.row import DOCUMENT, ConversationRow
 from cortext.catalog.row_text_redaction import shown
+from cortext.durability.durable_files import side_dir, storage_errors
 from cortext.durability.file_lock import FileLock
-from cortext.durability.replace_file import side_dir, storage_errors
 from cortext.errors import CortextError, InvalidIdError, SessionNotFoundError, SessionOwnerError
 from cortext.model import framework_key_ids
 from cortext.model.message import SessionMessage
@@ -42,8 +42,8 @@ from cortext.stores.line_store_base import LineStore
 from cortext.stores.log import LogStore
 from cortext.stores.memory import MemoryStore
 from cortext.stores.port import SessionStore
-from cortext.stores.servers.server_base import ServedStore
-from cortext.stores.servers.server_values import Holder, holder
+from cortext.stores.servers.server_store_base import ServedStore
+from cortext.stores.servers.stored_session_parts import Holder, holder
 from cortext.stores.store_registry import (
     SERVERS,
     STORES,

@@ -16,15 +16,15 @@ from typing import TypeVar
 
 from cortext.catalog import (
     log_sessions,
+    message_and_token_counts,
     row_table,
-    session_counts,
     session_links,
     tool_sessions,
     usage_table,
 )
 from cortext.catalog.catalog_database import catalog_path, open_catalog
-from cortext.catalog.database import DatabaseUnavailableError
-from cortext.catalog.documents import program_documents
+from cortext.catalog.documents import document_sessions
+from cortext.catalog.rebuildable_database import DatabaseUnavailableError
 from cortext.catalog.row import AUR, ConversationRow, recency
 from cortext.catalog.workspace_conversations import WORKSPACE, WorkspaceRefresh
 from cortext.errors import SessionStorageError
@@ -111,20 +111,20 @@ class Catalog:
         rows.sort(key=recency, reverse=True)
         return listed._replace(rows=rows, grown=grown, bound=known_sessions)
 
-    def session_counts(self) -> dict[tuple[str, str], session_counts.SessionCounts]:
+    def session_counts(self) -> dict[tuple[str, str], message_and_token_counts.SessionCounts]:
         """Return the stored message and token counts of AI-tool sessions, by tool and session id.
 
         This method counts and refreshes nothing.
         """
-        return self._run(session_counts.load_counts)
+        return self._run(message_and_token_counts.load_counts)
 
     def store_session_counts(
-        self, counts: Iterable[tuple[ConversationRow, session_counts.SessionCounts]]
+        self, counts: Iterable[tuple[ConversationRow, message_and_token_counts.SessionCounts]]
     ) -> None:
         """Store message and token counts. Each item is the row of a session and its counts."""
         new = builtins.list(counts)
         if new:
-            self._run(lambda db: session_counts.store_counts(db, new))
+            self._run(lambda db: message_and_token_counts.store_counts(db, new))
 
     def known_usage(self) -> dict[tuple[str, str], usage_table.KnownSession]:
         """Return the sessions whose token usage is stored, by tool and session id.
@@ -216,8 +216,8 @@ class Catalog:
         return log_sessions.list_logs(self._database, folder, tool, lost)
 
     def document_sessions(
-        self, shelves: Sequence[program_documents.DocumentFolder], *, patience: float | None = None
-    ) -> program_documents.ListedDocuments:
+        self, shelves: Sequence[document_sessions.DocumentFolder], *, patience: float | None = None
+    ) -> document_sessions.ListedDocuments:
         """Refresh the session documents in the folders `shelves`, and return their sessions.
 
         A session document is a JSON file that a program wrote. Reading stops after about `patience`
@@ -225,7 +225,7 @@ class Catalog:
         """
         began, database = time.time_ns(), self._database
         return database.repeat(
-            lambda: program_documents.refresh(database, shelves, began, patience)
+            lambda: document_sessions.refresh(database, shelves, began, patience)
         )
 
     def copies(self, known: Iterable[ConversationRow]) -> dict[tuple[str, int], int]:
@@ -264,7 +264,7 @@ class Catalog:
             gone = [row for row in announced if tuple(row) not in existing]
             db.executemany("DELETE FROM told WHERE root = ? AND path = ?", gone)
             db.execute("DELETE FROM shown")
-            program_documents.forget_gone(db, shelves)
+            document_sessions.forget_gone(db, shelves)
             log_sessions.forget_changed(db)
 
         self._run(write)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 
 from cortext import paths
-from cortext.catalog import row_table, session_counts, session_links, usage_table
-from cortext.catalog.database import MEMORY, Database, Fallback, log
-from cortext.durability.replace_file import remove_if_there
+from cortext.catalog import message_and_token_counts, row_table, session_links, usage_table
+from cortext.catalog.rebuildable_database import MEMORY, Database, Fallback, log
+from cortext.durability.durable_files import remove_if_there
 
 _VERSION = 18
 _SCHEMA = f"""
@@ -16,7 +16,7 @@ CREATE TABLE shown (terminal TEXT, number INTEGER, root BLOB, path TEXT,
     PRIMARY KEY (terminal, number)) WITHOUT ROWID;
 CREATE TABLE told (root BLOB, path TEXT, paused_at INTEGER, PRIMARY KEY (root, path)) WITHOUT ROWID;
 {session_links.SCHEMA};
-{session_counts.SCHEMA};
+{message_and_token_counts.SCHEMA};
 {usage_table.SCHEMA}"""
 
 

@@ -10,8 +10,8 @@ from contextlib import suppress
 from zlib import crc32
 
 from cortext import clock, paths
-from cortext.catalog.database import bounded, micros
-from cortext.catalog.own_ids_and_bindings import shown_bindings
+from cortext.catalog.framework_ids_and_bindings import shown_bindings
+from cortext.catalog.rebuildable_database import bounded, micros
 from cortext.catalog.row import ConversationRow
 from cortext.catalog.row_table import ReadPosition
 from cortext.catalog.row_text_redaction import redact_all, shown, told
@@ -19,8 +19,8 @@ from cortext.catalog.workspace_scan import ConversationFiles
 from cortext.durability.read_files import open_file, read_file, read_range
 from cortext.errors import CortextError, SessionStorageError, is_temporary, reason_of
 from cortext.formats.folder import FOLDER, TOKENS
-from cortext.formats.record_lines import decode_lines
-from cortext.model import json_codec, record_dicts
+from cortext.formats.message_lines import decode_lines
+from cortext.model import json_codec, message_dicts
 from cortext.model.session import Session
 from cortext.stores import workspace_layout
 from cortext.stores.folder import FolderStore
@@ -107,7 +107,7 @@ def _read_head(root: str, place: ConversationPath) -> tuple[Session, str]:
 def _read_token_count(place: ConversationPath) -> int:
     """Return the token count that the head file states; 0 if there is none."""
     try:
-        count = record_dicts.as_dict(json_codec.decode(read_file(place.head))).get(TOKENS[0])
+        count = message_dicts.as_dict(json_codec.decode(read_file(place.head))).get(TOKENS[0])
     except (OSError, ValueError):
         return 0
     return bounded(count) if isinstance(count, int) else 0

@@ -15,23 +15,23 @@ from zlib import crc32
 import msgspec
 from msgspec.structs import replace
 
-from cortext.catalog.database import micros, plain
+from cortext.catalog.framework_ids_and_bindings import own_id
 from cortext.catalog.log_sessions import SUFFIX
-from cortext.catalog.own_ids_and_bindings import own_id
+from cortext.catalog.rebuildable_database import micros, plain
 from cortext.catalog.row import AUR, ConversationRow
 from cortext.catalog.row_table import ReadPosition, ReadRow
 from cortext.catalog.row_text_redaction import redact_all, replace_nul, shown, told
 from cortext.durability.read_files import open_file, read_range
 from cortext.errors import NewerVersionError, reason_of
-from cortext.formats.head_and_lines import join
+from cortext.formats.line_formats import join
 from cortext.formats.log import LOG, decode_head_line
-from cortext.formats.record_lines import Damage, RecordBlock, decode_lines
+from cortext.formats.message_lines import Damage, RecordBlock, decode_lines
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.model.title import WHOLE, generate_title
-from cortext.stores.damage_report import refuse_newer
+from cortext.stores.damage_checks import refuse_newer
 from cortext.stores.file_fingerprint import Fingerprint
-from cortext.tools.stream_events import LONGEST_TURN
+from cortext.tools.tool_output_parsers import LONGEST_TURN
 
 _BLOCK = 1 << 20
 _LONGEST_LINE = LONGEST_TURN + 2 * _BLOCK

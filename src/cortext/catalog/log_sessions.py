@@ -15,7 +15,7 @@ from collections.abc import Iterable
 import msgspec
 from msgspec.structs import replace
 
-from cortext.catalog.database import Database
+from cortext.catalog.rebuildable_database import Database
 from cortext.catalog.row import ConversationRow, recency
 from cortext.catalog.row_table import (
     FRESH_NS,
@@ -33,8 +33,8 @@ from cortext.catalog.source_refresh import (
     SourceChanges,
     refresh_source,
 )
-from cortext.durability.open_session_mark import live_holder, mark_path
-from cortext.durability.replace_file import remove_if_there, storage_errors
+from cortext.durability.durable_files import remove_if_there, storage_errors
+from cortext.durability.live_session_mark import live_holder, mark_path
 from cortext.stores.ids_in_folder import is_id
 
 SUFFIX = ".jsonl"

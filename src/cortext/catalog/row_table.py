@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 from msgspec import Struct
 
-from cortext.catalog.database import UnreadableError
+from cortext.catalog.rebuildable_database import UnreadableError
 from cortext.catalog.row import ConversationRow, decode_rows, encode_row
 from cortext.stores.file_fingerprint import Fingerprint
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from cortext.catalog.database import plain
+from cortext.catalog.rebuildable_database import plain
 from cortext.model.safe_text import clean
 from cortext.model.secrets.quick_check import could_hold
 

@@ -13,7 +13,7 @@ import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 
 from cortext import clock
-from cortext.catalog.database import micros, plain
+from cortext.catalog.rebuildable_database import micros, plain
 from cortext.catalog.row import ConversationRow
 
 SCHEMA = """

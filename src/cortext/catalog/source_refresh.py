@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Mapping
 
 from msgspec import Struct, field
 
-from cortext.catalog.database import Database
+from cortext.catalog.rebuildable_database import Database
 from cortext.catalog.row_table import (
     ReadPosition,
     Source,

@@ -12,7 +12,7 @@ from functools import cached_property
 
 import msgspec
 
-from cortext.catalog.database import micros
+from cortext.catalog.rebuildable_database import micros
 from cortext.catalog.row import ConversationRow
 from cortext.catalog.row_table import StoredRow
 from cortext.catalog.row_text_redaction import replace_nul, shown, told

@@ -12,7 +12,8 @@ import sqlite3
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from cortext.catalog.database import Database
+from cortext.catalog.message_and_token_counts import forget_counts
+from cortext.catalog.rebuildable_database import Database
 from cortext.catalog.row import ConversationRow
 from cortext.catalog.row_table import (
     FRESH_NS,
@@ -24,11 +25,10 @@ from cortext.catalog.row_table import (
     store_rows,
 )
 from cortext.catalog.row_text_redaction import told
-from cortext.catalog.session_counts import forget_counts
 from cortext.catalog.source_refresh import SourceChanges
 from cortext.errors import reason_of
 from cortext.tools import transcript_folders
-from cortext.tools.forgotten_sessions import forgotten, path
+from cortext.tools.deleted_sessions import forgotten, path
 from cortext.tools.registry import tool_names
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from hashlib import blake2b
 
 import msgspec
 
-from cortext.catalog.database import bounded, plain
+from cortext.catalog.rebuildable_database import bounded, plain
 from cortext.model.answer_usage import TokenUsage, UsageFile, UsageRecord
 
 SCHEMA = """

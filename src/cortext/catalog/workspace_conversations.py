@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from cortext.catalog.database import Database, UnreadableError
+from cortext.catalog.rebuildable_database import Database, UnreadableError
 from cortext.catalog.row import ConversationRow
 from cortext.catalog.row_table import FRESH_NS, ReadPosition, Source, StoredRow
 from cortext.catalog.session_links import store_links

@@ -169,7 +169,7 @@ def cortext(ctx: click.Context, debug: bool) -> None:
     debugging.on = debug
     if ctx.invoked_subcommand is None:
         if can_pick() and not os.environ.get("CORTEXT_STORE"):
-            from cortext.cli.picker.pick import pick
+            from cortext.cli.picker.picker_launch import pick
 
             pick()
         else:

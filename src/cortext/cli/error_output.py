@@ -9,7 +9,7 @@ import click
 
 from cortext import errors
 from cortext.cli.terminal_text import clean
-from cortext.durability.replace_file import hint_for
+from cortext.durability.durable_files import hint_for
 
 
 class _Debugging:

@@ -9,7 +9,7 @@ import click
 
 from cortext.cli.command_group import aur, cortext
 from cortext.cli.error_output import report
-from cortext.cli.warnings import show_warnings
+from cortext.cli.log_warnings import show_warnings
 
 # The most bytes that can wait in a pseudo-terminal: 12 to 20 KB on Linux 6, 64 KB on old kernels.
 _TERMINAL_BUFFER = 1 << 16

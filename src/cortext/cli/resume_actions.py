@@ -11,8 +11,8 @@ import click
 from cortext import paths
 from cortext.catalog.row import AUR, ConversationRow
 from cortext.cli.common_options import print_json
+from cortext.cli.conversation_choice import ask, choose
 from cortext.cli.list_options import wanted
-from cortext.cli.select_conversation import ask, choose
 from cortext.cli.terminal_text import can_ask, clean, say
 from cortext.cli.views.list_view import say_nothing_to_resume, say_paused, update_in_background
 from cortext.config import Config
@@ -27,9 +27,9 @@ from cortext.features.resume.agent_briefing import (
     make_briefing,
     refuse_complete,
 )
-from cortext.tools.command_files import tools_with_commands
-from cortext.tools.launch import has_command
+from cortext.tools.launch_plans import has_command
 from cortext.tools.running_sessions import live_sessions
+from cortext.tools.slash_command_files import tools_with_commands
 from cortext.tools.surrounding_session import here
 
 

@@ -7,8 +7,8 @@ import os
 import click
 
 from cortext.catalog.row import ConversationRow
+from cortext.cli.conversation_choice import ask
 from cortext.cli.repl import run
-from cortext.cli.select_conversation import ask
 from cortext.cli.terminal_text import can_ask, cut_to_terminal
 from cortext.cli.terminal_text import clean as shown
 from cortext.cli.views.bar_chart import counted
@@ -16,14 +16,14 @@ from cortext.durability.trash_folder import TrashEntry
 from cortext.errors import CortextError, SessionCorruptedError, SessionNotFoundError
 from cortext.features.spawn.agent_definitions import DEFAULT, Agent, agent_of, get_agent
 from cortext.features.spawn.aurora_settings import SpawnSettings
-from cortext.features.spawn.cleanup import clean, delete
+from cortext.features.spawn.delete_spawned import clean, delete
 from cortext.features.spawn.find_spawned import SpawnMatches, find_spawned
+from cortext.features.spawn.open_spawn_session import SpawnSession
 from cortext.features.spawn.run_agent import ECHO, VARIABLE, Runner, choose_runner
 from cortext.features.spawn.spawn_list import list_spawned
 from cortext.features.spawn.spawn_locks_and_recovery import open_store, recover, session_path
-from cortext.features.spawn.spawn_sessions import SpawnSession
 from cortext.stores.ids_in_folder import is_id
-from cortext.tools.launch import installed
+from cortext.tools.launch_plans import installed
 from cortext.tools.registry import is_tool
 
 _MAX_LISTED = 10

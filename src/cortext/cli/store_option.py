@@ -51,7 +51,7 @@ def check_store(ctx: click.Context, param: click.Parameter, value: str | None) -
 
 
 def _folder_of_url(path: str) -> str:
-    from cortext.service.stores.server_urls import folder_of_url
+    from cortext.service.stores.store_url_checks import folder_of_url
 
     try:
         return folder_of_url(path)
@@ -73,6 +73,6 @@ def _check_server_url(url: str) -> str:
 
 def _without_password(url: str) -> str:
     """Return the URL of a store without its password, for an error message."""
-    from cortext.service.stores.server_urls import url_without_secrets
+    from cortext.service.stores.store_url_checks import url_without_secrets
 
     return url_without_secrets(url)

@@ -18,9 +18,15 @@ from cortext.cli.terminal_text import can_ask, clean
 from cortext.cli.views.spawn_list import load_spawn_settings
 from cortext.errors import CortextError
 from cortext.features.resume.agent_briefing import activate
-from cortext.features.resume.open_elsewhere_check import LiveError
-from cortext.features.resume.reopen import Prepared, choose_tool, finish, needs_write, prepare
-from cortext.tools.launch import LaunchPlan, installed, require
+from cortext.features.resume.resume_checks import LiveError
+from cortext.features.resume.resume_preparation import (
+    Prepared,
+    choose_tool,
+    finish,
+    needs_write,
+    prepare,
+)
+from cortext.tools.launch_plans import LaunchPlan, installed, require
 from cortext.tools.surrounding_session import here
 
 

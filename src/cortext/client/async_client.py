@@ -14,7 +14,7 @@ import httpx
 from cortext.client import client_argument_checks, client_errors, service_calls
 from cortext.client.deadlines import Patience
 from cortext.client.event_follower import EventFollower
-from cortext.client.followed_conversation import FollowedConversation
+from cortext.client.event_stream_state import FollowedConversation
 from cortext.client.responses import ServerResponse, answer_of
 from cortext.client.service_calls import Request
 from cortext.client.sync_http_transport import LIMITS, tls_of

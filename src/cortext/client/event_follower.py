@@ -9,7 +9,7 @@ from contextlib import AbstractAsyncContextManager
 
 import httpx
 
-from cortext.client.followed_conversation import SILENCE, FollowedConversation
+from cortext.client.event_stream_state import SILENCE, FollowedConversation
 from cortext.client.responses import answer_of
 from cortext.client.service_calls import Request
 from cortext.service.stores.conversation_events import Event, Subscription, not_entered_error

@@ -10,7 +10,7 @@ import msgspec
 from cortext.client import client_errors
 from cortext.client.client_errors import ServiceError
 from cortext.errors import CortextError, InvalidIdError
-from cortext.model import json_codec, record_dicts
+from cortext.model import json_codec, message_dicts
 from cortext.service.stores.base import not_found
 
 _RETRY_STATUSES = frozenset((429, 502, 503, 504))
@@ -135,7 +135,9 @@ def decode(answer: ServerResponse, kind: type[_Struct]) -> _Struct:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         # A message may contain escaped lone surrogates, which only the slower decoder accepts.
         try:
-            return record_dicts.convert(record_dicts.as_dict(json_codec.decode(answer.body)), kind)
+            return message_dicts.convert(
+                message_dicts.as_dict(json_codec.decode(answer.body)), kind
+            )
         except ValueError as error:
             raise client_errors.bad_answer(
                 answer.url, client_errors.shown(error), answer.status

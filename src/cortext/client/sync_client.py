@@ -13,7 +13,7 @@ import httpx
 
 from cortext.client import client_argument_checks, client_errors, service_calls
 from cortext.client.deadlines import Deadline, Patience
-from cortext.client.followed_conversation import SILENCE, FollowedConversation
+from cortext.client.event_stream_state import SILENCE, FollowedConversation
 from cortext.client.responses import ServerResponse, answer_of
 from cortext.client.service_calls import Request
 from cortext.client.sync_http_transport import Transport, tls_of

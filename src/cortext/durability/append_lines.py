@@ -7,9 +7,9 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 
 from cortext.durability.disk_sync import sync_data
+from cortext.durability.durable_files import replace, storage_errors, write_all, write_new
 from cortext.durability.file_lock import DEFAULT_WAIT, FileLock
 from cortext.durability.read_files import read_file, read_last_lines, read_range
-from cortext.durability.replace_file import replace, storage_errors, write_all, write_new
 from cortext.errors import SessionStorageError
 
 FIRST_LOOK = 64 * 1024

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Mapping
 
 from cortext.durability.disk_sync import sync_dir
-from cortext.durability.replace_file import link_or_copy, make_private_dir, temp_name, write_new
+from cortext.durability.durable_files import link_or_copy, make_private_dir, temp_name, write_new
 
 
 def write_folder(temp_dir: str, files: Mapping[str, Iterable[bytes]]) -> str:

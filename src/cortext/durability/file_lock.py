@@ -12,7 +12,7 @@ import os
 import time
 from types import TracebackType
 
-from cortext.durability.replace_file import make_private_dir
+from cortext.durability.durable_files import make_private_dir
 from cortext.errors import SessionLockedError
 
 DEFAULT_WAIT = 10.0

@@ -14,9 +14,9 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from cortext.durability.disk_sync import sync_data, sync_dir
+from cortext.durability.durable_files import make_private_dir, replace, storage_errors, write_all
 from cortext.durability.gzip_members import MOST, SUFFIX, BrokenMemberError, Member, Packed, pack
 from cortext.durability.read_files import open_file, read_range
-from cortext.durability.replace_file import make_private_dir, replace, storage_errors, write_all
 
 RESTS = 60.0
 """After this many seconds without a change, a last line without a newline counts as complete."""

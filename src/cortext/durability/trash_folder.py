@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from cortext import clock
 from cortext.durability.atomic_folders import place_folder, remove_folder, write_folder
 from cortext.durability.disk_sync import sync_dir
-from cortext.durability.replace_file import (
+from cortext.durability.durable_files import (
     make_private_dir,
     remove_if_there,
     storage_errors,
@@ -19,7 +19,7 @@ from cortext.durability.replace_file import (
     write_new,
 )
 from cortext.errors import SessionNotFoundError, SessionStorageError
-from cortext.model import json_codec, record_dicts
+from cortext.model import json_codec, message_dicts
 from cortext.model.ids import check_id, new_id
 from cortext.model.json_values import parse_time
 
@@ -58,7 +58,7 @@ class Trash:
             info = {
                 "version": 1,
                 "label": label,
-                "deleted_at": record_dicts.iso(entry.deleted_at),
+                "deleted_at": message_dicts.iso(entry.deleted_at),
                 "origins": list(entry.origins),
             }
             make_private_dir(self._folder)
@@ -144,7 +144,7 @@ class Trash:
             except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
                 return None
         try:
-            info: dict[str, Any] = record_dicts.as_dict(json_codec.decode(data))
+            info: dict[str, Any] = message_dicts.as_dict(json_codec.decode(data))
             origins = tuple(str(origin) for origin in info["origins"])
             return TrashEntry(name, str(info["label"]), parse_time(info["deleted_at"]), origins)
         except (ValueError, KeyError, TypeError):

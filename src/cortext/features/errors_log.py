@@ -9,7 +9,7 @@ import os
 import time
 
 from cortext import paths
-from cortext.durability.replace_file import make_private_dir
+from cortext.durability.durable_files import make_private_dir
 
 _MAX_BYTES = 256 << 10
 _TAIL_BYTES = 64 << 10

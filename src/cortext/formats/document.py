@@ -12,9 +12,8 @@ from typing import Any
 
 import msgspec
 
-from cortext.formats.record_lines import Damage, encode_plain, may_hide_type
-from cortext.model import json_codec, record_dicts
-from cortext.model.head_codec import HEAD, decode_head, encode_head
+from cortext.formats.message_lines import Damage, encode_plain, may_hide_type
+from cortext.model import json_codec, message_dicts
 from cortext.model.message import (
     SessionMessage,
     ToolInvocation,
@@ -23,6 +22,7 @@ from cortext.model.message import (
     message_from_dict,
 )
 from cortext.model.session import Session
+from cortext.model.session_head_codec import HEAD, decode_head, encode_head
 
 
 class EncodedRecords(msgspec.Struct, frozen=True):
@@ -88,7 +88,7 @@ def decode(data: bytes) -> DecodedDocument:
     view = memoryview(data)
     messages_at, history_at = offsets
     try:
-        head = record_dicts.as_dict(_any.decode(data[:messages_at] + b"}"))
+        head = message_dicts.as_dict(_any.decode(data[:messages_at] + b"}"))
         # The brackets of a list are part of the separators, and the decoder needs them.
         messages = _messages.decode(view[messages_at + len(_MESSAGES) - 2 : history_at + 2])
         history = _history.decode(view[history_at + len(_HISTORY) - 2 : 2 - len(_END)])
@@ -96,7 +96,7 @@ def decode(data: bytes) -> DecodedDocument:
         return _decode_slowly(data)
     if not (all_complete(messages) and all_complete(history)):
         return _decode_slowly(data)
-    session = record_dicts.convert(decode_head(head, HEAD), Session)
+    session = message_dicts.convert(decode_head(head, HEAD), Session)
     session.messages, session.tool_history = messages, history
     return DecodedDocument(
         session,
@@ -132,7 +132,7 @@ def salvage(data: bytes, id: str) -> tuple[Session, list[Damage]]:
         if not bare.startswith(b"{") or not bare.endswith(b"}"):
             continue
         try:
-            item = record_dicts.as_dict(json_codec.decode(bare))
+            item = message_dicts.as_dict(json_codec.decode(bare))
             if "tool_name" in item:
                 history.append(invocation_from_dict(item))
             elif "role" in item:
@@ -179,7 +179,7 @@ def _encode_item(item: SessionMessage | ToolInvocation) -> bytes:
 
 def _decode_slowly(data: bytes) -> DecodedDocument:
     notes: list[str] = []
-    value = record_dicts.as_dict(json_codec.decode(data, notes))
+    value = message_dicts.as_dict(json_codec.decode(data, notes))
     session = Session.from_decoded(value)
     messages = EncodedRecords().extended(session.messages)
     return DecodedDocument(
@@ -203,7 +203,7 @@ def _build_salvaged(
     cut = data.find(b',"messages":[')
     if cut > 0:
         try:
-            head = record_dicts.as_dict(json_codec.decode(data[:cut] + b"}"))
+            head = message_dicts.as_dict(json_codec.decode(data[:cut] + b"}"))
         except ValueError:
             head = {}
     try:

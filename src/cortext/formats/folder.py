@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from cortext.formats.head_and_lines import Format, StoredRecords, head_to_dict
-from cortext.formats.record_lines import INVOCATIONS, RecordTable
-from cortext.model import json_codec, record_dicts
-from cortext.model.head_codec import FIELDS, table
+from cortext.formats.line_formats import Format, StoredRecords, head_to_dict
+from cortext.formats.message_lines import INVOCATIONS, RecordTable
+from cortext.model import json_codec, message_dicts
 from cortext.model.session import Session
-from cortext.model.tokens import tokens_of
+from cortext.model.session_head_codec import FIELDS, table
+from cortext.model.token_count import tokens_of
 
 _ORDER = (
     "id", "kind", "title", "status", "created_at", "updated_at", "agent", "command",
@@ -70,7 +70,7 @@ def decode_head(data: bytes, notes: list[str]) -> dict[str, Any]:
     Sentences about unusual things in the JSON are added to `notes`. Raises ValueError if the
     content is not a JSON object.
     """
-    head = record_dicts.as_dict(json_codec.decode(data, notes))
+    head = message_dicts.as_dict(json_codec.decode(data, notes))
     for derived in TOKENS:
         head.pop(derived, None)
     return head

@@ -14,7 +14,8 @@ from itertools import groupby, pairwise, starmap
 
 import msgspec
 
-from cortext.formats.framed_history import (
+from cortext.formats.history_in_order import HistoryPart, Show, history, is_abandoned
+from cortext.formats.history_text import (
     Left,
     Past,
     escape,
@@ -22,7 +23,6 @@ from cortext.formats.framed_history import (
     render_record,
     render_text,
 )
-from cortext.formats.history_parts import HistoryPart, Show, history, is_abandoned
 from cortext.formats.tool_call_arguments import one_line
 from cortext.model.session import Session
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from cortext.formats.head_and_lines import Format, StoredRecords, encode_records, head_to_dict
-from cortext.formats.record_lines import INVOCATIONS, RecordTable
-from cortext.model import json_codec, record_dicts
-from cortext.model.head_codec import FIELDS, table
+from cortext.formats.line_formats import Format, StoredRecords, encode_records, head_to_dict
+from cortext.formats.message_lines import INVOCATIONS, RecordTable
+from cortext.model import json_codec, message_dicts
 from cortext.model.session import Session
+from cortext.model.session_head_codec import FIELDS, table
 
 _REQUIRED = ("id", "agent", "created_at", "status", "updated_at")
 
@@ -50,7 +50,7 @@ def decode_head_line(line: bytes, notes: list[str]) -> dict[str, Any]:
     Sentences about unusual things in the JSON are added to `notes`. Raises ValueError if the line
     is invalid.
     """
-    data = record_dicts.as_dict(json_codec.decode(line, notes))
+    data = message_dicts.as_dict(json_codec.decode(line, notes))
     if data.pop("type", None) != "metadata":
         raise ValueError("line 1 is not the session's metadata")
     return data

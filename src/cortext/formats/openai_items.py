@@ -15,7 +15,7 @@ from cortext.formats import tool_call_stubs
 from cortext.model import json_codec
 from cortext.model.json_values import DEEPEST
 from cortext.model.message import ROLES, Role, SessionMessage
-from cortext.model.record_dicts import as_dict
+from cortext.model.message_dicts import as_dict
 
 KEY = "openai_agents"
 """The key in `extra` under which the original item is stored."""

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from cortext.formats.framed_history import escape_field, one_line
+from cortext.formats.history_text import escape_field, one_line
 
 MAX_BYTES = 2048
 """The maximum length of the text, in bytes of UTF-8."""

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from cortext.formats.head_and_lines import Format, encode_records, head_to_dict, join
-from cortext.formats.record_lines import INVOCATIONS, RecordTable, decode_lines
-from cortext.model.head_codec import FIELDS, table
+from cortext.formats.line_formats import Format, encode_records, head_to_dict, join
+from cortext.formats.message_lines import INVOCATIONS, RecordTable, decode_lines
 from cortext.model.session import Session
+from cortext.model.session_head_codec import FIELDS, table
 
 
 def camel(name: str) -> str:

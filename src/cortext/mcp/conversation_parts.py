@@ -14,8 +14,8 @@ from cortext.catalog.row import ConversationRow
 from cortext.durability.read_files import read_file
 from cortext.errors import CortextError
 from cortext.features.listing.session_of_row import read_all
-from cortext.formats.framed_history import Past
-from cortext.formats.history_parts import history
+from cortext.formats.history_in_order import history
+from cortext.formats.history_text import Past
 from cortext.mcp.visibility import read_row
 from cortext.model import json_codec
 from cortext.model.message import SessionMessage

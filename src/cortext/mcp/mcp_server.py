@@ -26,7 +26,7 @@ from cortext import __version__
 from cortext.errors import CortextError
 from cortext.features.listing.conversation_list import ListFilter
 from cortext.features.search.background_refresh import BackgroundRefresh
-from cortext.formats.framed_history import one_line
+from cortext.formats.history_text import one_line
 from cortext.mcp.client_roots import Roots
 from cortext.mcp.malformed_requests import answered
 from cortext.mcp.read_and_save_tools import page

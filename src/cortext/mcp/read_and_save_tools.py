@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from cortext.catalog.row import AUR, ConversationRow
 from cortext.errors import CortextError
 from cortext.features.capture.capture_before_reading import capture_pending
-from cortext.features.manage.adopt import as_conversation
-from cortext.features.manage.stop import stop
-from cortext.formats.framed_history import Left, Past, escape, render_history, render_record
+from cortext.features.manage.adopt_session import as_conversation
+from cortext.features.manage.stop_conversation import stop
+from cortext.formats.history_text import Left, Past, escape, render_history, render_record
 from cortext.mcp import conversation_parts, tool_arguments
 from cortext.mcp.conversation_parts import MESSAGES
 from cortext.mcp.tool_answers import (
@@ -23,7 +23,7 @@ from cortext.mcp.tool_answers import (
     short,
 )
 from cortext.mcp.visibility import Reach
-from cortext.model import record_dicts
+from cortext.model import message_dicts
 
 BUDGET = 40_000
 """The approximate number of characters in one answer. AI tools reject or cut longer answers."""
@@ -172,7 +172,7 @@ def _message_facts(number: int, record: Past | Left, nonce: str) -> MessageFacts
         return MessageFacts(
             message=number, role="omitted", timestamp=None, text=escape(record.text)
         )
-    when = record_dicts.iso(record.timestamp)
+    when = message_dicts.iso(record.timestamp)
     return MessageFacts(
         message=number, role=record.role, timestamp=when, text=marked(record.text, nonce)
     )

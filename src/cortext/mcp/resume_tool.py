@@ -8,7 +8,7 @@ from cortext.catalog.row import AUR, ConversationRow
 from cortext.errors import CortextError
 from cortext.features.capture.bindings import bind
 from cortext.features.capture.capture import capture
-from cortext.features.manage.adopt import as_conversation
+from cortext.features.manage.adopt_session import as_conversation
 from cortext.features.resume.agent_briefing import (
     activate,
     configured_servers,
@@ -16,9 +16,9 @@ from cortext.features.resume.agent_briefing import (
     make_briefing,
 )
 from cortext.features.slash.slash_reply_texts import section
-from cortext.formats.framed_history import escape_lines, render_text
+from cortext.formats.history_text import escape_lines, render_text
 from cortext.mcp import tool_arguments
-from cortext.mcp.own_session import Own, own_session
+from cortext.mcp.client_session import Own, own_session
 from cortext.mcp.read_and_save_tools import BUDGET
 from cortext.mcp.tool_answers import AnswerFacts, ConversationFacts, ToolAnswer, conversation, short
 from cortext.mcp.visibility import Reach

@@ -16,7 +16,7 @@ from cortext.features.search.decisions import get_decisions as decided
 from cortext.features.search.search import SearchHit, TextFilter
 from cortext.features.search.search_results import Finder, SearchPage, SearchRequest
 from cortext.mcp import tool_arguments
-from cortext.mcp.no_matches import explain
+from cortext.mcp.empty_search_answer import explain
 from cortext.mcp.tool_answers import (
     NOTICE,
     AnswerFacts,

@@ -17,11 +17,11 @@ from cortext.errors import AmbiguousIdError, SessionNotFoundError
 from cortext.features.listing.conversation_list import ConversationList, ListFilter
 from cortext.features.listing.row_filters import is_in_folder, without_copies
 from cortext.features.listing.session_of_row import read
-from cortext.features.listing.spawn_and_program_sessions import find_named_or_imported
+from cortext.features.listing.standalone_sessions import find_named_or_imported
 from cortext.features.listing.unique_names import Names
 from cortext.features.search.search_results import Finder
-from cortext.formats.framed_history import escape_field, unescape
-from cortext.mcp.own_session import Own, own_session
+from cortext.formats.history_text import escape_field, unescape
+from cortext.mcp.client_session import Own, own_session
 from cortext.model.session import Session
 from cortext.workspace.conversation_types import Types, UnknownTypeError
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from cortext.model.json_values import json_copy
-from cortext.model.record_dicts import as_dict
+from cortext.model.message_dicts import as_dict
 
 if TYPE_CHECKING:
     from cortext.model.message import SessionMessage

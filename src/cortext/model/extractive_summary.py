@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from cortext.model import summary_phrases
 from cortext.model.message import SessionMessage
-from cortext.model.own_slash_commands import without_command
+from cortext.model.slash_command_prefix import without_command
 
 LONGEST = 200
 _HEAD, _TAIL = 4000, 2000  # characters read at both ends of a long message

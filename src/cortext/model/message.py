@@ -12,7 +12,7 @@ from msgspec import Struct, StructMeta
 from msgspec.structs import force_setattr
 
 from cortext import clock
-from cortext.model import record_dicts
+from cortext.model import message_dicts
 from cortext.model.chat_completion_messages import fields_of_llm_message, to_llm_message
 from cortext.model.ids import new_id
 from cortext.model.json_values import UTC, as_utc, json_copy
@@ -133,7 +133,7 @@ class SessionMessage(
 
     def to_dict(self) -> dict[str, Any]:
         """Return the message as a dict for JSON. Optional fields that are None are left out."""
-        return record_dicts.message_to_dict(self)
+        return message_dicts.message_to_dict(self)
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> SessionMessage:
@@ -207,7 +207,7 @@ class ToolInvocation(
 
     def to_dict(self) -> dict[str, Any]:
         """Return the tool call as a dict for JSON, with all fields, including the empty ones."""
-        return record_dicts.invocation_to_dict(self)
+        return message_dicts.invocation_to_dict(self)
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> ToolInvocation:
@@ -215,14 +215,14 @@ class ToolInvocation(
 
 
 def message_from_dict(
-    data: dict[str, Any], names: Mapping[str, str] = record_dicts.NO_NAMES
+    data: dict[str, Any], names: Mapping[str, str] = message_dicts.NO_NAMES
 ) -> SessionMessage:
     """Convert a dict from a file to a message.
 
     `names` has the keys of the fields that have another name in the dict. Raises ValueError if a
     field has a wrong value.
     """
-    return record_dicts.record_from_dict(data, names, SessionMessage, ("role", "content"))
+    return message_dicts.record_from_dict(data, names, SessionMessage, ("role", "content"))
 
 
 def invocation_from_dict(data: dict[str, Any]) -> ToolInvocation:
@@ -230,5 +230,5 @@ def invocation_from_dict(data: dict[str, Any]) -> ToolInvocation:
 
     Raises ValueError if a field has a wrong value.
     """
-    names = record_dicts.NO_NAMES
-    return record_dicts.record_from_dict(data, names, ToolInvocation, ("tool_name",))
+    names = message_dicts.NO_NAMES
+    return message_dicts.record_from_dict(data, names, ToolInvocation, ("tool_name",))

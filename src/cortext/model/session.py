@@ -12,8 +12,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from cortext import clock
-from cortext.model import json_codec, record_dicts
-from cortext.model.head_codec import FIELDS, HEAD, check_head, decode_head, encode_head
+from cortext.model import json_codec, message_dicts
 from cortext.model.ids import new_id
 from cortext.model.json_values import as_utc, json_copy
 from cortext.model.message import (
@@ -23,6 +22,7 @@ from cortext.model.message import (
     invocation_from_dict,
     message_from_dict,
 )
+from cortext.model.session_head_codec import FIELDS, HEAD, check_head, decode_head, encode_head
 from cortext.model.status import Status
 
 _JSON_FIELDS = ("metadata", "pending", "native", "extra")
@@ -150,9 +150,9 @@ class Session(Struct, weakref=True):
         The caller must not use the dict afterwards.
         """
         head = dict(data)
-        messages = record_dicts.dicts(head.pop("messages", None), "messages")
-        history = record_dicts.dicts(head.pop("tool_history", None), "tool_history")
-        session = record_dicts.convert(decode_head(head, HEAD), cls)
+        messages = message_dicts.dicts(head.pop("messages", None), "messages")
+        history = message_dicts.dicts(head.pop("tool_history", None), "tool_history")
+        session = message_dicts.convert(decode_head(head, HEAD), cls)
         session.id = session.id or new_id()
         session.messages = [message_from_dict(item) for item in messages]
         session.tool_history = [invocation_from_dict(item) for item in history]
@@ -168,4 +168,4 @@ class Session(Struct, weakref=True):
     @classmethod
     def from_json(cls, text: str | bytes) -> Session:
         raw = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
-        return cls.from_decoded(record_dicts.as_dict(json_codec.decode(raw)))
+        return cls.from_decoded(message_dicts.as_dict(json_codec.decode(raw)))

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from cortext.model import record_dicts
+from cortext.model import message_dicts
 from cortext.model.json_values import as_utc, parse_time
 from cortext.model.session import Session
 
@@ -50,8 +50,8 @@ class SessionSummary(Struct, frozen=True, kw_only=True):
     def to_dict(self) -> dict[str, Any]:
         """Return all fields as a dict for JSON, with times as ISO 8601 text."""
         data = {name: getattr(self, name) for name in self.__struct_fields__}
-        data["created_at"] = record_dicts.iso(self.created_at)
-        data["updated_at"] = record_dicts.iso(self.updated_at)
+        data["created_at"] = message_dicts.iso(self.created_at)
+        data["updated_at"] = message_dicts.iso(self.updated_at)
         data["tags"] = list(self.tags)
         return data
 
@@ -60,4 +60,4 @@ class SessionSummary(Struct, frozen=True, kw_only=True):
         fields = {name: data[name] for name in cls.__struct_fields__ if name in data}
         for name in ("created_at", "updated_at"):
             fields[name] = parse_time(fields.get(name))
-        return record_dicts.convert(fields, cls)
+        return message_dicts.convert(fields, cls)

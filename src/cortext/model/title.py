@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from cortext.model.own_slash_commands import without_command
 from cortext.model.session import Session
+from cortext.model.slash_command_prefix import without_command
 
 LONGEST = 50
 """The maximum characters of a title in a session document, as the specification requires."""

@@ -16,9 +16,7 @@ import msgspec
 
 from cortext import clock, paths
 from cortext.durability.disk_sync import sync_dir
-from cortext.durability.file_lock import DEFAULT_WAIT, FileLock
-from cortext.durability.read_files import read_file_and_stat
-from cortext.durability.replace_file import (
+from cortext.durability.durable_files import (
     link_over,
     make_private_dir,
     refuse_link,
@@ -30,6 +28,8 @@ from cortext.durability.replace_file import (
     storage_errors,
     sweep_temps,
 )
+from cortext.durability.file_lock import DEFAULT_WAIT, FileLock
+from cortext.durability.read_files import read_file_and_stat
 from cortext.errors import (
     InvalidIdError,
     SessionCorruptedError,
@@ -38,12 +38,12 @@ from cortext.errors import (
 )
 from cortext.formats import document
 from cortext.formats.document import EncodedRecords
-from cortext.formats.record_lines import Damage
+from cortext.formats.message_lines import Damage
 from cortext.model.ids import check_id
 from cortext.model.message import SessionMessage, ToolInvocation
 from cortext.model.session import Session
 from cortext.model.session_summary import SessionSummary
-from cortext.stores.damage_report import (
+from cortext.stores.damage_checks import (
     at,
     name_mismatch,
     raise_if_damaged,
@@ -53,8 +53,8 @@ from cortext.stores.damage_report import (
 from cortext.stores.file_fingerprint import Fingerprint
 from cortext.stores.ids_in_folder import session_names
 from cortext.stores.limited_cache import LimitedCache
-from cortext.stores.merge_sessions import KnownRecords, add_records
 from cortext.stores.port import Reading, SessionStore
+from cortext.stores.save_merge import KnownRecords, add_records
 
 if TYPE_CHECKING:
     from pathlib import Path

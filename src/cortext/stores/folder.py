@@ -21,8 +21,7 @@ from cortext.durability.atomic_folders import (
     swap_folder,
     write_folder,
 )
-from cortext.durability.read_files import read_file
-from cortext.durability.replace_file import (
+from cortext.durability.durable_files import (
     refuse_link,
     replace,
     set_aside,
@@ -30,6 +29,7 @@ from cortext.durability.replace_file import (
     storage_errors,
     sweep_temps,
 )
+from cortext.durability.read_files import read_file
 from cortext.errors import (
     InvalidIdError,
     SessionCorruptedError,
@@ -37,14 +37,14 @@ from cortext.errors import (
     SessionStorageError,
 )
 from cortext.formats import folder, line_checksum
-from cortext.formats.head_and_lines import Format, encode_records, join
-from cortext.formats.record_lines import Damage, RecordBlock, decode_lines, sorted_lines
-from cortext.model import json_codec, record_dicts
+from cortext.formats.line_formats import Format, encode_records, join
+from cortext.formats.message_lines import Damage, RecordBlock, decode_lines, sorted_lines
+from cortext.model import json_codec, message_dicts
 from cortext.model.ids import check_workspace_id
 from cortext.model.json_values import as_utc
 from cortext.model.session import Session
 from cortext.stores import workspace_layout
-from cortext.stores.damage_report import (
+from cortext.stores.damage_checks import (
     WORKSPACE_HINT,
     at,
     log_damage,
@@ -198,7 +198,7 @@ class FolderStore(LineStore):
         """
         with storage_errors("read", place.head):
             return int(
-                record_dicts.as_dict(json_codec.decode(read_file(place.head))).get("message_count")
+                message_dicts.as_dict(json_codec.decode(read_file(place.head))).get("message_count")
                 or 0
             )
 

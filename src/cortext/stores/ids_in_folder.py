@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 
-from cortext.durability.replace_file import storage_errors
+from cortext.durability.durable_files import storage_errors
 from cortext.errors import SessionStorageError
 from cortext.model.ids import check_id
 from cortext.stores.workspace_layout import is_folder

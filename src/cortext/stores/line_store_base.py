@@ -19,18 +19,18 @@ import msgspec
 from cortext import clock
 from cortext.config import Config
 from cortext.durability.append_lines import FIRST_LINES, Appender
+from cortext.durability.durable_files import side_dir, storage_errors
 from cortext.durability.file_lock import DEFAULT_WAIT, FileLock
 from cortext.durability.read_files import read_last_lines
-from cortext.durability.replace_file import side_dir, storage_errors
 from cortext.errors import SessionNotFoundError, SessionStorageError
-from cortext.formats.head_and_lines import (
+from cortext.formats.line_formats import (
     Format,
     StoredRecords,
     calls_in_head,
     join,
     with_checksums,
 )
-from cortext.formats.record_lines import (
+from cortext.formats.message_lines import (
     Damage,
     RecordBlock,
     decode_lines,
@@ -38,13 +38,13 @@ from cortext.formats.record_lines import (
     encode_record,
     record_ids,
 )
-from cortext.model import record_dicts
+from cortext.model import message_dicts
 from cortext.model.message import SessionMessage, ToolInvocation
 from cortext.model.session import Session
-from cortext.stores.damage_report import at, name_mismatch, raise_if_damaged, refuse_newer
+from cortext.stores.damage_checks import at, name_mismatch, raise_if_damaged, refuse_newer
 from cortext.stores.limited_cache import LimitedCache
-from cortext.stores.merge_sessions import KnownRecords, check_tool_calls
 from cortext.stores.port import Reading, SessionStore
+from cortext.stores.save_merge import KnownRecords, check_tool_calls
 
 
 class LinePaths(msgspec.Struct, frozen=True):
@@ -290,7 +290,7 @@ class LineStore(SessionStore):
 
     def _make_head(self, lines: RecordBlock, path: str) -> dict[str, Any]:
         when = lines.messages[0].timestamp if lines.messages else self._guess_start(path)
-        return {"created_at": record_dicts.iso(when)}
+        return {"created_at": message_dicts.iso(when)}
 
     def _guess_start(self, path: str) -> datetime:
         """Guess when a session began that has neither a usable head nor messages.

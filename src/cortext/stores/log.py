@@ -14,9 +14,7 @@ from typing import Any
 import msgspec
 
 from cortext.durability.disk_sync import sync_dir
-from cortext.durability.file_lock import FileLock
-from cortext.durability.read_files import read_blocks, read_first_line
-from cortext.durability.replace_file import (
+from cortext.durability.durable_files import (
     refuse_link,
     remove_if_there,
     remove_set_aside,
@@ -26,13 +24,15 @@ from cortext.durability.replace_file import (
     storage_errors,
     sweep_temps,
 )
+from cortext.durability.file_lock import FileLock
+from cortext.durability.read_files import read_blocks, read_first_line
 from cortext.errors import SessionNotFoundError
 from cortext.formats import log
-from cortext.formats.head_and_lines import Format, StoredRecords, calls_in_head, join
-from cortext.formats.record_lines import Damage, RecordBlock, decode_lines
+from cortext.formats.line_formats import Format, StoredRecords, calls_in_head, join
+from cortext.formats.message_lines import Damage, RecordBlock, decode_lines
 from cortext.model.ids import check_id
 from cortext.model.session import Session
-from cortext.stores.damage_report import at, raise_if_damaged, read_session_file, refuse_newer
+from cortext.stores.damage_checks import at, raise_if_damaged, read_session_file, refuse_newer
 from cortext.stores.ids_in_folder import session_names
 from cortext.stores.line_store_base import LinePaths, LineStore, StoredSession
 

@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from cortext.errors import SessionNotFoundError
-from cortext.model.head_codec import check_head
 from cortext.model.ids import check_id
 from cortext.model.message import SessionMessage, ToolInvocation
 from cortext.model.session import Session
-from cortext.stores.merge_sessions import KnownRecords, add_records
+from cortext.model.session_head_codec import check_head
 from cortext.stores.port import Reading, SessionStore
+from cortext.stores.save_merge import KnownRecords, add_records
 
 
 class MemoryStore(SessionStore):

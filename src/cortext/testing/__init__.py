@@ -22,10 +22,10 @@ To see values in failed asserts, call `pytest.register_assert_rewrite("cortext.t
 from __future__ import annotations
 
 from cortext.testing.concurrency_tests import ConcurrencyTests
-from cortext.testing.contract_tests import ContractTests
 from cortext.testing.crash_tests import CrashTests
-from cortext.testing.hostile_tests import HostileTests
+from cortext.testing.hostile_input_tests import HostileTests
 from cortext.testing.sharing_tests import SharingTests
+from cortext.testing.single_caller_tests import ContractTests
 from cortext.testing.tool_call_tests import ToolCallTests
 
 __all__ = ["SessionStoreSuite"]

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
+from cortext.durability.durable_files import make_private_dir, replace, storage_errors, temp_name
 from cortext.durability.gzip_members import SUFFIX
 from cortext.durability.incremental_copy import CopyState, CopyUpdate, stat_fingerprint
 from cortext.durability.read_files import open_file, read_file
-from cortext.durability.replace_file import make_private_dir, replace, storage_errors, temp_name
 from cortext.errors import SessionStorageError
 from cortext.tools import jsonl_transcripts
 from cortext.tools.descriptor import MissingCapabilityError, Tool

@@ -21,7 +21,7 @@ import msgspec
 from cortext.durability.gzip_members import SUFFIX, Packed, is_packed, read_packed
 from cortext.durability.read_files import open_file, read_file, read_range
 from cortext.errors import reason_of
-from cortext.formats.record_lines import Damage, add_damage
+from cortext.formats.message_lines import Damage, add_damage
 from cortext.model import json_codec
 from cortext.model.json_values import as_utc, parse_time
 from cortext.model.message import Role, SessionMessage, unchecked_message

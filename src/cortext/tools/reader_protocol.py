@@ -13,7 +13,7 @@ from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import msgspec
 
-from cortext.formats.record_lines import Damage
+from cortext.formats.message_lines import Damage
 from cortext.model.session import Session
 
 

@@ -16,10 +16,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 from cortext import paths
-from cortext.durability.replace_file import make_private_dir, remove_if_there, replace
+from cortext.durability.durable_files import make_private_dir, remove_if_there, replace
 from cortext.tools.descriptor import Tool
-from cortext.tools.processes import Process, ancestors, find_process, folder_of
 from cortext.tools.registry import find_tool, tools
+from cortext.tools.system_processes import Process, ancestors, find_process, folder_of
 
 _ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|ses_[0-9A-Za-z]{8,64}")
 _SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")

@@ -15,16 +15,16 @@ from typing import NamedTuple
 from cortext.durability.read_files import read_file
 from cortext.errors import CortextError, why
 from cortext.tools.descriptor import Tool
-from cortext.tools.processes import (
+from cortext.tools.reader_protocol import Bridge, TranscriptSource
+from cortext.tools.registry import find_tool, open_bridge, tools
+from cortext.tools.running_sessions import TICK, is_program
+from cortext.tools.system_processes import (
     Process,
     ancestors,
     find_process,
     folder_of,
     running_since,
 )
-from cortext.tools.reader_protocol import Bridge, TranscriptSource
-from cortext.tools.registry import find_tool, open_bridge, tools
-from cortext.tools.running_sessions import TICK, is_program
 
 _log = logging.getLogger("cortext.tools")
 

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar, NamedTuple, Protocol
 
-from cortext.durability.replace_file import make_private_dir, replace, storage_errors, sweep_temps
-from cortext.formats.framed_history import Left, Past
+from cortext.durability.durable_files import make_private_dir, replace, storage_errors, sweep_temps
 from cortext.formats.history_budget import BUDGET, window
-from cortext.formats.history_parts import Show, history
+from cortext.formats.history_in_order import Show, history
+from cortext.formats.history_text import Left, Past
 from cortext.model import json_codec
 from cortext.model.session import Session
 from cortext.tools.registry import find_tool

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from cortext.formats import tool_call_stubs
-from cortext.formats.head_and_lines import place_invocations
+from cortext.formats.line_formats import place_invocations
 from cortext.model import json_codec
 from cortext.model.message import SessionMessage, ToolInvocation
 from cortext.model.safe_text import clean

@@ -9,7 +9,7 @@ from typing import Any
 
 from cortext.errors import CortextError
 from cortext.model import json_codec
-from cortext.web.viewed_conversation import OpenConversation
+from cortext.web.open_conversation import OpenConversation
 
 LOOK = 0.5
 """Seconds between two checks of the conversation's files."""

@@ -9,7 +9,7 @@ from weakref import WeakValueDictionary
 from cortext.catalog.row import ConversationRow
 from cortext.durability.read_files import read_file
 from cortext.stores.workspace_layout import document_in
-from cortext.web.viewed_conversation import OpenConversation
+from cortext.web.open_conversation import OpenConversation
 
 _CACHE_SIZE = 4
 """The number of cached conversations. Conversations that a page follows do not count."""

@@ -21,7 +21,7 @@ from cortext.catalog.row import DOCUMENT, ConversationRow
 from cortext.errors import CortextError, SessionNotFoundError
 from cortext.features.listing.unique_names import reopens
 from cortext.features.transfer.export import FORMATS
-from cortext.features.transfer.exported_document import attach_document
+from cortext.features.transfer.exported_markdown import attach_document
 from cortext.features.usage.usage_overview import summarize_usage
 from cortext.service.http.mount_path import base_of
 from cortext.web import chart_geometry

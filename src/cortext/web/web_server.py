@@ -16,7 +16,7 @@ from litestar.datastructures import State
 from litestar.exceptions import HTTPException
 
 from cortext.errors import CortextError
-from cortext.service.http.ownership import EveryOwner
+from cortext.service.http.owned_store import EveryOwner
 from cortext.service.stores.base import Conversations
 from cortext.web.error_pages import odd
 from cortext.web.live_updates import ShutdownFlag

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-from cortext.durability.replace_file import remove_if_there
+from cortext.durability.durable_files import remove_if_there
 
 
 def summaries_path(folder: str) -> str:

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, cast
 
-from cortext.formats.framed_history import Left, Past, render_history
+from cortext.formats.history_text import Left, Past, render_history
 from cortext.model.ids import new_id
 from cortext.model.message import SessionMessage
 

@@ -9,9 +9,9 @@ from itertools import chain
 import msgspec
 
 from cortext.builtin import TYPES
+from cortext.durability.durable_files import storage_errors
 from cortext.durability.read_files import read_file
-from cortext.durability.replace_file import storage_errors
-from cortext.tools.command_files import SlashCommand, open_slash_commands, tools_with_commands
+from cortext.tools.slash_command_files import SlashCommand, open_slash_commands, tools_with_commands
 from cortext.workspace.conversation_types import Types, built_in
 from cortext.workspace.known_folders import remember_workspace
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 
 from cortext import paths
+from cortext.durability.durable_files import make_private_dir, replace, storage_errors
 from cortext.durability.file_lock import FileLock
-from cortext.durability.replace_file import make_private_dir, replace, storage_errors
 from cortext.errors import SessionStorageError
 
 

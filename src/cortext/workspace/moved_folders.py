@@ -17,9 +17,9 @@ import msgspec
 from msgspec import structs
 
 from cortext import clock, paths
-from cortext.catalog.database import micros
+from cortext.catalog.rebuildable_database import micros
+from cortext.durability.durable_files import make_private_dir, replace, storage_errors
 from cortext.durability.file_lock import FileLock
-from cortext.durability.replace_file import make_private_dir, replace, storage_errors
 
 _SEPARATOR = "\t"
 _ESCAPES = (("%", "%25"), ("\n", "%0A"), (_SEPARATOR, "%09"))

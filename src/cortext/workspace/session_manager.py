@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from cortext.catalog.documents.document_index import SessionIndex
-from cortext.durability.open_session_mark import LiveMark, mark_path
-from cortext.durability.replace_file import side_dir
+from cortext.durability.durable_files import side_dir
+from cortext.durability.live_session_mark import LiveMark, mark_path
 from cortext.errors import SessionCorruptedError, SessionNotFoundError
 from cortext.model import json_codec
-from cortext.model.head_codec import HEAD, encode_head
 from cortext.model.message import Role, SessionMessage, ToolInvocation
 from cortext.model.session import Session
+from cortext.model.session_head_codec import HEAD, encode_head
 from cortext.model.session_summary import SessionSummary
 from cortext.model.title import generate_title
 from cortext.stores.document import SessionStorage

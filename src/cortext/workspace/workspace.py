@@ -15,12 +15,12 @@ from cortext import clock, paths
 from cortext.catalog.catalog import Catalog
 from cortext.catalog.row import ConversationRow
 from cortext.config import Config
+from cortext.durability.durable_files import make_private_dir, side_dir, storage_errors
 from cortext.durability.file_lock import FileLock
 from cortext.durability.read_files import read_file
-from cortext.durability.replace_file import make_private_dir, side_dir, storage_errors
 from cortext.errors import InvalidTransitionError, SessionLockedError
 from cortext.formats.folder import FOLDER
-from cortext.formats.record_lines import decode_lines, first_records, in_time_order
+from cortext.formats.message_lines import decode_lines, first_records, in_time_order
 from cortext.model.ids import check_workspace_id
 from cortext.model.safe_text import clean
 from cortext.model.session import Session

@@ -113,7 +113,9 @@ def test_model_is_told_of_interrupted_call_after_crash(
     way when doctor has said so in the session."""
     dies("google_adk", "crash_in_a_tool", tmp_path)
     if mended:
-        monkeypatch.setattr("cortext.features.doctor.salvage.missing_results.RESTS", timedelta(0))
+        monkeypatch.setattr(
+            "cortext.features.doctor.salvage.missing_tool_results.RESTS", timedelta(0)
+        )
         mend = check_log(str(tmp_path), ID).mend
         assert mend is not None
         mend.do()

@@ -98,7 +98,7 @@ def test_interrupted_call_runs_again_after_doctor_repair(
     """The result that doctor writes into the conversation is for those who read that: the thread
     still does the call, and no model is shown it."""
     dies("langgraph", "begin_and_crash", tmp_path)
-    monkeypatch.setattr("cortext.features.doctor.salvage.missing_results.RESTS", timedelta(0))
+    monkeypatch.setattr("cortext.features.doctor.salvage.missing_tool_results.RESTS", timedelta(0))
     mend = check_log(str(tmp_path), "t").mend
     assert mend is not None
     mend.do()

@@ -10,7 +10,7 @@ from cortext import paths
 from cortext.adapters.llm import CortextLog
 from cortext.adapters.llm.plugin import open_migrated
 from cortext.features.transfer.import_sqlite import put_items, read_database
-from cortext.formats.llm_library_messages import items_of
+from cortext.formats.llm_package_messages import items_of
 from cortext.stores.log import LogStore
 from tests.adapters.llm.message_checks import MESSAGES
 from tests.adapters.llm.scenes import dumped, model, ok

@@ -15,7 +15,7 @@ from pydantic_ai.messages import (
 
 from cortext.adapters.pydantic_ai import CortextConversationStore
 from cortext.features.doctor.check_logs import check_log
-from cortext.features.doctor.salvage.missing_results import NO_RESULT
+from cortext.features.doctor.salvage.missing_tool_results import NO_RESULT
 from cortext.stores.log import LogStore
 from tests.adapters.children import FORK, all_do, dies
 from tests.adapters.pydantic_ai.saved_messages import said, save_at_once, texts
@@ -93,7 +93,9 @@ def test_run_continues_after_crash_in_tool(
     that the call was cut off."""
     dies("pydantic_ai", what, tmp_path)
     if mended:
-        monkeypatch.setattr("cortext.features.doctor.salvage.missing_results.RESTS", timedelta(0))
+        monkeypatch.setattr(
+            "cortext.features.doctor.salvage.missing_tool_results.RESTS", timedelta(0)
+        )
         mend = check_log(str(tmp_path), "s").mend
         assert mend is not None
         mend.do()

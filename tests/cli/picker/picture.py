@@ -17,7 +17,7 @@ from cortext import Session, SessionMessage
 from cortext.cli.picker.picker_app import Picker
 from cortext.cli.picker.picker_items import PickerItems
 from cortext.formats.folder import FOLDER, encode_head
-from cortext.formats.head_and_lines import encode_records
+from cortext.formats.line_formats import encode_records
 from tests.cli.picker.picker_workspace import screen, until
 
 PICTURE = Path(__file__).parents[3] / "docs/picture/picker.svg"

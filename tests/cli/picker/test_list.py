@@ -6,8 +6,8 @@ import pytest
 from msgspec import structs
 
 from cortext import Session, open_session_store
-from cortext.cli.picker.preview_widget import Preview
-from cortext.cli.picker.widgets import Rows
+from cortext.cli.picker.input_and_list_widgets import Rows
+from cortext.cli.picker.scrolling_preview import Preview
 from tests.cli.picker.picker_workspace import make_workspace, play, screen, shows, titles, until
 from tests.command import begin, ok, say
 

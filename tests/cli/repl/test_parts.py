@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cortext.cli.repl import prompt_history
-from cortext.cli.repl.end_signals import EndSignal, Signals
 from cortext.cli.repl.markdown_blocks import Blocks, rows
 from cortext.cli.repl.prompt_input import complete, goes_on
+from cortext.cli.repl.termination_signals import EndSignal, Signals
 from cortext.durability.file_lock import FileLock
 
 TEXT = "One\ntwo\n\n```sh\n\necho\n```\n\n1. a\n\n   b\n\n2. c\n\nlast\n"

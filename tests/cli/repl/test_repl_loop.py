@@ -16,8 +16,8 @@ from cortext.cli.repl import repl_loop
 from cortext.cli.repl.repl_loop import run
 from cortext.features.spawn.agent_definitions import Agent
 from cortext.features.spawn.aurora_settings import SpawnSettings
+from cortext.features.spawn.open_spawn_session import SpawnSession
 from cortext.features.spawn.run_agent import Runner
-from cortext.features.spawn.spawn_sessions import SpawnSession
 from cortext.stores.log import LogStore
 
 SETTINGS = SpawnSettings("", 0, 100_000, [])

@@ -15,7 +15,7 @@ import pytest
 
 from cortext import paths
 from cortext.cli.views.spawn_list import HEADINGS
-from cortext.features.spawn.spawn_sessions import SpawnSession
+from cortext.features.spawn.open_spawn_session import SpawnSession
 from tests.cli.list_terminal import harmless, terminal
 
 AUR = str(Path(sys.executable).with_name("aur"))

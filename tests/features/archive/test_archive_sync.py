@@ -25,7 +25,7 @@ from cortext.features.archive import background_sync
 from cortext.features.archive.archive_copy_states import Memory, folder_of, sizes
 from cortext.features.archive.archive_sync import forget, sync
 from cortext.features.manage.trash import empty, list_trash, restore
-from cortext.tools.forgotten_sessions import forgotten
+from cortext.tools.deleted_sessions import forgotten
 from tests.faults.mounts import fill, mounted
 from tests.features.archive.archived_sessions import ID, archived, other, say
 from tests.tools.opencode.opencode_data import Made, text

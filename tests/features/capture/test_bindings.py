@@ -14,7 +14,7 @@ from cortext.features.capture.capture_permission import allow
 from cortext.features.capture.current_conversation import make_conversation
 from cortext.features.capture.hook_events import hook
 from cortext.features.capture.pending_bindings import bind_process, resolve_pending
-from cortext.tools.processes import find_process
+from cortext.tools.system_processes import find_process
 from tests.features.capture.hook_payloads import payload_of
 from tests.features.capture_bench import Bench
 

@@ -15,8 +15,8 @@ from cortext.features.capture.bindings import ConversationRef, bind, find_bindin
 from cortext.features.capture.capture import capture
 from cortext.features.capture.pending_bindings import bind_process
 from cortext.model.message import SessionMessage
-from cortext.tools.processes import Process
 from cortext.tools.registry import open_bridge
+from cortext.tools.system_processes import Process
 from cortext.workspace.workspace import Workspace
 from tests.features.capture_bench import GOLDEN, Bench
 

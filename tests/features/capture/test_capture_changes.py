@@ -14,7 +14,7 @@ import pytest
 from cortext.errors import SessionStorageError
 from cortext.features.capture import capture as module
 from cortext.features.capture.bindings import bind, row_of
-from cortext.features.resume.native_sessions import find_native_session
+from cortext.features.resume.resumable_tool_sessions import find_native_session
 from cortext.formats.history_budget import render_briefing_history
 from cortext.model.message import SessionMessage
 from cortext.tools.writer_protocol import turns_of

@@ -19,9 +19,9 @@ from cortext.features.capture.bindings import find_binding
 from cortext.features.capture.hook_events import hook
 from cortext.features.capture.pending_bindings import bind_process, find_pending, resolve_pending
 from cortext.tools.mcp_server_names import mcp_servers
-from cortext.tools.processes import find_process
 from cortext.tools.registry import tool_names
 from cortext.tools.running_sessions import live_sessions, note_running
+from cortext.tools.system_processes import find_process
 from tests.command import SCRIPT, cortext, git, head_of, ok
 from tests.features.capture.hook_payloads import payload_of
 from tests.features.capture_bench import Bench

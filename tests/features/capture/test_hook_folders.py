@@ -11,7 +11,7 @@ from cortext.features.capture.capture import capture
 from cortext.features.capture.capture_permission import allow
 from cortext.features.capture.hook_events import hook
 from cortext.features.errors_log import last_errors
-from cortext.features.manage.stop import stop
+from cortext.features.manage.stop_conversation import stop
 from cortext.workspace.known_folders import remember_workspace
 from tests.command import git
 from tests.features.capture.hook_payloads import payload_of

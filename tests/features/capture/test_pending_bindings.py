@@ -19,10 +19,10 @@ from cortext.features.capture.pending_bindings import (
     note_nonce,
     resolve_pending_all,
 )
-from cortext.formats.slash_frame import frame
-from cortext.tools.processes import Process, find_process
+from cortext.formats.slash_command_frame import frame
 from cortext.tools.registry import open_bridge
 from cortext.tools.surrounding_session import Inside
+from cortext.tools.system_processes import Process, find_process
 from cortext.workspace.workspace import Workspace
 from tests.features.capture_bench import Bench
 

@@ -24,7 +24,7 @@ def test_repair_of_torn_tail_skips_salvage_engine(kind: str, tmp_path: Path) -> 
     modules = executed_modules("doctor", "--fix", "--yes", home=tmp_path)
     assert kept.lines.read_bytes() == sound
     salvage = [name for name in modules if name.startswith(SALVAGE)]
-    assert salvage == [f"{SALVAGE}missing_results.py", f"{SALVAGE}salvaged_lines_result.py"]
+    assert salvage == [f"{SALVAGE}missing_tool_results.py", f"{SALVAGE}salvaged_lines_result.py"]
     assert len(modules) <= MOST_MODULES, modules
 
 

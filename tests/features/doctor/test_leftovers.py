@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from cortext import paths
-from cortext.durability.replace_file import temp_name
+from cortext.durability.durable_files import temp_name
 from cortext.errors import SessionStorageError
 from cortext.features.doctor.checkup import run_checkup
 from cortext.features.doctor.repair import run_repairs
-from cortext.features.setup.install_manifest import SetupRecord
+from cortext.features.setup.setup_record import SetupRecord
 from cortext.features.transfer import export
 from cortext.features.transfer.export import write_export
 
@@ -74,7 +74,7 @@ def test_repair_removes_temp_file_of_killed_export(
     out = leftover_home / "out"
     out.mkdir()
     with monkeypatch.context() as patched:
-        for place in ("cortext.features.transfer.export", "cortext.durability.replace_file"):
+        for place in ("cortext.features.transfer.export", "cortext.durability.durable_files"):
             patched.setattr(f"{place}.remove_if_there", killed)
         patched.setattr(os, "rename", killed)
         patched.setattr(export, "link_or_copy", killed)

@@ -16,8 +16,8 @@ from cortext.features.doctor.check_archive import check_copy, list_copies
 from cortext.features.doctor.check_conversations import check_conversation
 from cortext.features.doctor.checkup import run_checkup
 from cortext.features.secrets import redaction_record
-from cortext.features.secrets.redact import redact
-from cortext.features.secrets.redact_archive import redact_copies
+from cortext.features.secrets.archive_redaction import redact_copies
+from cortext.features.secrets.conversation_redaction import redact
 from tests.features.capture_bench import Bench
 from tests.features.secrets.secret_corpus import KEYS, Maker
 

@@ -22,9 +22,9 @@ from cortext.features.manage.auto_pause import pause_idle_conversations
 from cortext.features.slash.slash_runner import Slash
 from cortext.model.message import SessionMessage
 from cortext.stores.workspace_layout import ConversationPath
-from cortext.tools.processes import find_process
 from cortext.tools.running_sessions import forget_running, note_running
 from cortext.tools.surrounding_session import Inside
+from cortext.tools.system_processes import find_process
 from tests.command import cortext, git, ok
 from tests.features.capture_bench import Bench
 

@@ -9,7 +9,7 @@ import pytest
 from cortext import paths
 from cortext.features.capture.hook_events import hook
 from cortext.features.recall import session_recall
-from cortext.tools.claude.recall import takes_recall
+from cortext.tools.claude.recall_condition import takes_recall
 from tests.cli.claude_person import Person
 from tests.command import cortext
 

@@ -17,7 +17,7 @@ from cortext.catalog.row import ConversationRow
 from cortext.features.search import index_entries
 from cortext.features.search.index_entries import read_new
 from cortext.features.search.search import Search
-from cortext.tools import new_messages
+from cortext.tools import new_transcript_lines
 from cortext.tools.claude import old_subagent_files
 from cortext.tools.claude.reader import ClaudeBridge
 from cortext.tools.opencode.reader import OpenCodeBridge
@@ -82,14 +82,14 @@ def nothing_whole(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     return lambda: monkeypatch.setattr(index_entries, "read_from", refuse)
 
 
-@pytest.mark.parametrize("context", [300, 3000, new_messages.CONTEXT])
+@pytest.mark.parametrize("context", [300, 3000, new_transcript_lines.CONTEXT])
 @pytest.mark.parametrize("seed", range(3))
 def test_index_of_growing_transcript_equals_full_index(
     bench: Bench, seed: int, context: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Looked at after any number of bytes, and with little of what stands before them, the index
     holds what it would if it had read all at once."""
-    monkeypatch.setattr(new_messages, "CONTEXT", context)
+    monkeypatch.setattr(new_transcript_lines, "CONTEXT", context)
     data = b"".join(bench.lines)
     index = of(bench)
     bench.write([data[: len(bench.lines[0])]])
@@ -144,7 +144,7 @@ def test_refresh_after_rewind_beyond_context_keeps_only_live_branch(
     claude_bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A new line that goes on from far before is not taken for the next one."""
-    monkeypatch.setattr(new_messages, "CONTEXT", 600)
+    monkeypatch.setattr(new_transcript_lines, "CONTEXT", 600)
     first = claude_bench.say("user", "start", 1)
     for number in range(2, 12):
         claude_bench.say("assistant" if number % 2 else "user", f"word{number} " * 20, number)

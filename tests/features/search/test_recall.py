@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from bench import corpus
-from cortext.catalog.database import plain
 from cortext.catalog.fulltext.fulltext_index import FulltextIndex, TextEntry
+from cortext.catalog.rebuildable_database import plain
 from cortext.catalog.row import ConversationRow
 from cortext.cli.main import main
 from cortext.features.search.search_results import Finder, SearchRequest

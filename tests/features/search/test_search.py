@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cortext import Session, SessionMessage, paths
-from cortext.catalog import database
-from cortext.catalog.database import micros
+from cortext.catalog import rebuildable_database
+from cortext.catalog.rebuildable_database import micros
 from cortext.features.listing.conversation_list import ListFilter
 from cortext.features.search.search import Search, SearchHit, TextFilter
 from cortext.features.search.search_results import Finder, SearchRequest
@@ -233,7 +233,7 @@ def test_search_shows_edited_line_while_index_is_locked(
     current_space: Space, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A search answers as well as it can while nothing can be written to the index."""
-    monkeypatch.setattr(database, "_BUSY_MS", 10)
+    monkeypatch.setattr(rebuildable_database, "_BUSY_MS", 10)
     old = NOW - timedelta(days=90)
     folder = current_space.add("001-a", status="paused", last_active=old.isoformat())
     current_space.append(folder, "one needle", "two cranes", at=old)

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from bench.transcripts import Words, write_one
 from cortext.features.listing.session_of_row import read_all
 from cortext.features.search import tool_output_scan
-from cortext.features.search.scan_values import ScanLimits
 from cortext.features.search.search import TextFilter
 from cortext.features.search.search_results import Finder, SearchPage, SearchRequest
 from cortext.features.search.tool_output_scan import ByteFinder
-from cortext.formats.text_search.literal_text import LiteralText
+from cortext.features.search.transcript_scan_result import ScanLimits
+from cortext.formats.text_search.literal_query import LiteralText
 from tests.command import begin, cortext, ok
 from tests.features.secrets.tool_sessions import TOKEN
 

@@ -208,7 +208,7 @@ def test_setup_diff_redacts_tokens_of_other_servers(secret_space: Path) -> None:
 
 def test_logged_warning_is_shown_without_terminal_codes() -> None:
     program = (
-        "import logging; from cortext.cli.warnings import show_warnings; show_warnings();"
+        "import logging; from cortext.cli.log_warnings import show_warnings; show_warnings();"
         "logging.getLogger('cortext.x').warning('%s is passed over', '\\x1b[31m\\nx')"
     )
     done = subprocess.run(

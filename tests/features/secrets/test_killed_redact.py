@@ -10,9 +10,9 @@ import pytest
 from cortext import Session, SessionMessage, SessionStorage, open_session_store, paths
 from cortext.catalog.row import AUR, DOCUMENT, ConversationRow
 from cortext.features.archive.archive_sync import sync
-from cortext.features.secrets.redact import redact
-from cortext.features.secrets.redact_archive import redact_copies
-from cortext.features.secrets.scan import scan_one
+from cortext.features.secrets.archive_redaction import redact_copies
+from cortext.features.secrets.conversation_redaction import redact
+from cortext.features.secrets.secret_scan import scan_one
 from tests.command import begin, folder_of, ok
 from tests.features.secrets.tool_sessions import TOKEN, claude, holding
 from tests.features.setup.killed_setup import kill_at
@@ -131,7 +131,7 @@ def test_killed_redact_of_archive_copy_can_be_repeated(
     """The next scan sees what is left, the next redact ends it, and no sync brings it back."""
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     # Others may test with the same ids on this machine.
-    monkeypatch.setattr("cortext.features.secrets.redact.live_sessions", list)
+    monkeypatch.setattr("cortext.features.secrets.conversation_redaction.live_sessions", list)
     held = claude(tmp_path / "home", "Hello.", f"my key is {TOKEN}")
     sync()
     before, data = tmp_path / "before", Path(paths.archive())

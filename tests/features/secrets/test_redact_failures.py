@@ -13,7 +13,7 @@ from cortext import paths
 from cortext.features.archive.archive_sync import sync
 from cortext.features.resume.agent_temp_files import PIECES
 from cortext.features.resume.agent_temp_files import folder_of as handed_folder
-from cortext.features.secrets.purge_index import is_unfinished
+from cortext.features.secrets.redacted_text_purge import is_unfinished
 from tests.command import SCRIPT, begin, change_head, cortext, folder_of, git, ok
 from tests.features.secrets.tool_sessions import TOKEN, claude, codex, holding
 

@@ -10,8 +10,8 @@ import pytest
 from cortext import paths
 from cortext.features.archive.archive_sync import SyncResult, sync
 from cortext.features.secrets import redaction_record
-from cortext.features.secrets.redact_archive import redact_copies
-from cortext.features.secrets.scan import scan_one
+from cortext.features.secrets.archive_redaction import redact_copies
+from cortext.features.secrets.secret_scan import scan_one
 from cortext.tools.registry import open_bridge
 from tests.features.secrets.tool_sessions import (
     KEY,
@@ -35,7 +35,7 @@ def tools_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("CODEX_HOME", "GEMINI_CLI_HOME", "OPENCODE_DB", "CLAUDE_CONFIG_DIR"):
         monkeypatch.delenv(name, raising=False)
     # Others may test with the same ids on this machine.
-    monkeypatch.setattr("cortext.features.secrets.redact.live_sessions", list)
+    monkeypatch.setattr("cortext.features.secrets.conversation_redaction.live_sessions", list)
     return tmp_path
 
 

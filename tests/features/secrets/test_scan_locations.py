@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from cortext import Session, SessionMessage, open_session_store, paths
-from cortext.durability.replace_file import temp_name
+from cortext.durability.durable_files import temp_name
 from cortext.durability.trash_folder import Trash
 from cortext.features.archive.archive_sync import sync
-from cortext.features.secrets.redact import redact
-from cortext.features.secrets.redact_archive import redact_copies
-from cortext.features.secrets.scan import scan_one, trash_rows
+from cortext.features.secrets.archive_redaction import redact_copies
+from cortext.features.secrets.conversation_redaction import redact
+from cortext.features.secrets.secret_scan import scan_one, trash_rows
 from tests.command import begin, change_head, cortext, folder_of, ok
 from tests.features.secrets.tool_sessions import (
     KEY,

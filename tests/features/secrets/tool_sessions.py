@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from cortext import paths
 from cortext.catalog.row import ConversationRow
-from cortext.features.secrets.file_readers import content
+from cortext.features.secrets.text_pieces import content
 from tests.features.secrets.secret_corpus import KEYS, Maker
 from tests.tools.claude import claude_lines
 from tests.tools.codex import codex_lines

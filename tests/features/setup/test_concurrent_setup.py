@@ -100,7 +100,7 @@ def test_setup_names_lock_holder_and_changes_nothing_after_timeout(
     configured_home: Path, data_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One sentence, and nothing is changed."""
-    import cortext.features.setup.install_manifest as installed
+    import cortext.features.setup.setup_record as installed
     from cortext.errors import SessionLockedError
     from cortext.features.setup.tool_setup import carry_out, plan_setup
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cortext.formats.json_edit import insert, parse
-from cortext.tools import settings
+from cortext.tools import settings_files
 from tests.command import cortext, ok
 
 FILES = {
@@ -125,7 +125,7 @@ def test_setup_adds_hooks_when_server_entry_cannot_be_added(person_home: Path) -
     put(person_home, "codex", "mcp_servers = {a = {command = 'b'}}\n")
     ok(person_home, "setup", "--tools", "gemini,codex", "--yes")
     assert read(person_home, "gemini")["mcpServers"] == []
-    hooks = settings.hooks_file("gemini")
+    hooks = settings_files.hooks_file("gemini")
     assert hooks
     assert hooks.has_hooks((person_home / FILES["gemini"]).read_text("utf-8"))
     config = read(person_home, "codex")
@@ -162,7 +162,7 @@ def test_removing_server_entry_restores_any_toml(
 ) -> None:
     lines = [*(f"{key} = {json.dumps(value)}" for key, value in values.items()), "[t]", "a = 1"]
     text = newline.join(lines) + (newline if ends else "")
-    file = settings.server_file("codex")
+    file = settings_files.server_file("codex")
     assert file
     assert file.entry
     new = insert(text, file.entry.insertions(text))

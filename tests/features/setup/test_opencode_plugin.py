@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from cortext.features.capture.bindings import ConversationRef, bind
-from cortext.features.doctor.diagnosis import examine
+from cortext.features.doctor.doctor_report import examine
 from cortext.features.setup.tool_setup import has_hooks
 from cortext.tools.opencode.plugin import plugin_path, plugin_text
 from cortext.tools.registry import OPENCODE

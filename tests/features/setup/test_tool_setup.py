@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from cortext import paths
 from cortext.formats import json_edit
-from cortext.tools import settings
-from cortext.tools.command_files import SlashCommand, open_slash_commands
+from cortext.tools import settings_files
 from cortext.tools.registry import find_tool
+from cortext.tools.slash_command_files import SlashCommand, open_slash_commands
 from tests.command import cortext, ok
 from tests.faults.mounts import read_only
 from tests.features.setup.tool_files import CLAUDE, CODEX, GEMINI, files
@@ -24,8 +24,8 @@ from tests.formats.settings_texts import settings as written_settings
 TOOLS = "claude,opencode,gemini,codex"
 
 
-def hooks_of(tool: str) -> settings.SettingsFile:
-    found = settings.hooks_file(tool)
+def hooks_of(tool: str) -> settings_files.SettingsFile:
+    found = settings_files.hooks_file(tool)
     assert found
     return found
 
@@ -250,7 +250,7 @@ def test_removing_hooks_restores_any_settings(written: tuple[Any, str], tool: st
         return
     assert hooks_of(tool).has_hooks(edited.text)
     steps = json.loads(json.dumps(edited.steps))
-    assert settings.undone(edited.text, steps) == text
+    assert settings_files.undone(edited.text, steps) == text
     left = hooks_of(tool).without_hooks(edited.text, edited.made)
     from cortext.formats.json_edit import parse
 
@@ -403,7 +403,7 @@ def test_adding_hooks_parses_settings_once_per_step(monkeypatch: pytest.MonkeyPa
         return made
 
     monkeypatch.setattr(json_edit, "JsonSpan", value)
-    edited = hooks_of("claude").with_hooks('{"permissions": {}}', but=[settings.ENTRY])
+    edited = hooks_of("claude").with_hooks('{"permissions": {}}', but=[settings_files.ENTRY])
     assert len(edited.steps) == len(texts) == len(find_tool("claude").hook_events)
 
 

@@ -11,7 +11,7 @@ from cortext.features.capture.capture_permission import allow
 from cortext.features.slash.long_output import in_pieces, next_piece
 from cortext.stores.workspace_layout import ConversationPath
 from cortext.tools.opencode.typed_slash_text import typed_words
-from cortext.tools.processes import Process
+from cortext.tools.system_processes import Process
 from tests.command import begin, change_head, cortext, folder_of, head_of, ok
 from tests.features.slash.slash_input import ID, fed
 

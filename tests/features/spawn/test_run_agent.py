@@ -16,11 +16,11 @@ from cortext.errors import CortextError
 from cortext.features.spawn.agent_definitions import Agent
 from cortext.features.spawn.aurora_settings import SpawnSettings
 from cortext.features.spawn.run_agent import AgentFailedError, AgentTurn, Runner, choose_runner
-from cortext.tools import stream_events
+from cortext.tools import tool_output_parsers
 from cortext.tools.claude.headless import ClaudeSpeech
-from cortext.tools.launch import LaunchPlan, ToolMissingError
-from cortext.tools.processes import find_process
+from cortext.tools.launch_plans import LaunchPlan, ToolMissingError
 from cortext.tools.registry import find_tool
+from cortext.tools.system_processes import find_process
 from tests.features.spawn.agent_processes import gone
 
 SETTINGS = SpawnSettings("", 0, 100_000, [])
@@ -272,7 +272,7 @@ def test_endless_line_fails_turn_with_tool_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It fails by the tool's name, as anything that it does wrong."""
-    monkeypatch.setattr(stream_events, "_LONGEST_LINE", 1 << 20)
+    monkeypatch.setattr(tool_output_parsers, "_LONGEST_LINE", 1 << 20)
     plan = LaunchPlan("", ("/bin/sh", "-c", "exec cat /dev/zero"), str(tmp_path))
     with pytest.raises(
         AgentFailedError, match="claude failed: the tool wrote a line of more than 1 MB"

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from cortext.features.spawn.find_spawned import find_spawned
+from cortext.features.spawn.open_spawn_session import SpawnSession
 from cortext.features.spawn.spawn_list import list_spawned
 from cortext.features.spawn.spawn_locks_and_recovery import session_path
-from cortext.features.spawn.spawn_sessions import SpawnSession
 
 
 def had(id: str, agent: str, *said: str, title: str = "", completed: bool = True) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cortext.features.transfer.import_sqlite import put_items, read_database
-from cortext.formats.llm_library_messages import items_of
+from cortext.formats.llm_package_messages import items_of
 from cortext.stores.log import LogStore
 from tests.command import cortext
 

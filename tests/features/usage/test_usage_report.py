@@ -12,7 +12,7 @@ from cortext.catalog.catalog import Catalog
 from cortext.catalog.usage_table import KnownSession
 from cortext.features.usage.usage_report import UsageGroup, UsageReport, gather_blocks, gather_usage
 from cortext.features.usage.usage_totals import UsageTotals
-from cortext.tools import usage_lines
+from cortext.tools import incremental_usage_reader
 from tests.features.usage.usage_transcripts import (
     CODEX_FORK,
     CODEX_ID,
@@ -312,7 +312,7 @@ def test_file_that_cannot_be_read_now_keeps_its_answers(
         raise OSError(24, "Too many open files")
 
     with monkeypatch.context() as patch:
-        patch.setattr(usage_lines, "whole_lines_since", fail)
+        patch.setattr(incremental_usage_reader, "whole_lines_since", fail)
         assert report(empty_home).total.output == 10
     assert report(empty_home).total.output == 15
 

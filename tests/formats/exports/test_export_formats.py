@@ -12,11 +12,11 @@ from markdown_it import MarkdownIt
 from cortext.features.transfer.export import FORMATS as OFFERED
 from cortext.formats.exports import export_formats, html_export, markdown_export
 from cortext.formats.exports.export_formats import FORMATS, Body, NotAnExportError
-from cortext.formats.exports.visible_text import visible
+from cortext.formats.exports.printable_text import visible
 from cortext.formats.log import encode as encode_log
-from cortext.model.head_codec import newer_version
 from cortext.model.message import SessionMessage, ToolInvocation
 from cortext.model.session import Session
+from cortext.model.session_head_codec import newer_version
 from tests.formats.strategies import sessions
 
 WHEN = datetime(2026, 3, 4, 9, 15, tzinfo=UTC)

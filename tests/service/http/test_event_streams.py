@@ -14,7 +14,7 @@ from cortext.asgi import create_app
 from cortext.service.http import event_streams
 from cortext.service.http.access_tokens import TokenFolder, new_token
 from cortext.service.http.event_streams import Streams
-from cortext.service.http.ownership import OwnedStore
+from cortext.service.http.owned_store import OwnedStore
 from cortext.service.stores.conversation_events import Event, Subscription
 from tests.service.http.background import in_background
 from tests.service.stores.loops import in_loop

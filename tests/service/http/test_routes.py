@@ -227,7 +227,7 @@ def test_search_answers_with_partial_hits_while_index_is_read(
         return read(row, state)
 
     monkeypatch.setattr("cortext.features.search.index_entries.read_new", slowly)
-    monkeypatch.setattr("cortext.service.http.machine_sessions.WAIT", 0.3)
+    monkeypatch.setattr("cortext.service.http.local_conversation_queries.WAIT", 0.3)
     monkeypatch.chdir(tmp_path)
     app = create_app(MemoryConversationStore(), sessions=True)
     with in_background(app) as url, httpx.Client(base_url=url, timeout=30) as client:

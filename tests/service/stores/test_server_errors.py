@@ -279,7 +279,7 @@ def test_bad_url_error_contains_no_password(url: str) -> None:
 
 def test_percent_encoded_password_is_decoded_and_hidden_in_repr(redis_server: RedisServer) -> None:
     """As the error says: percent-encoded."""
-    from cortext.service.stores.redis.address import parse
+    from cortext.service.stores.redis.redis_address import parse
 
     place = parse(redis, "redis://u:%2F%40%3F%23%25@h:1/2")
     assert place.options["password"] == "/@?#%"

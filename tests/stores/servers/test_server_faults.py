@@ -26,7 +26,7 @@ from cortext.stores.servers import (
 )
 from cortext.stores.servers import redis_store as ours
 from cortext.stores.servers.postgres_store import PostgresStore
-from cortext.stores.servers.server_base import ServedStore
+from cortext.stores.servers.server_store_base import ServedStore
 from cortext.stores.store_registry import SERVERS, open_session_store
 from tests.service.stores.clusters import asked, wait_replicated
 from tests.service.stores.conftest import certified as certified

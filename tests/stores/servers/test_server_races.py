@@ -14,14 +14,14 @@ from cortext.errors import NewerVersionError, SessionLockedError
 from cortext.stores.servers import (
     postgres_connection,
     postgres_store,
-    session_scripts,
-    session_tables,
+    postgres_tables,
+    redis_scripts,
 )
 from cortext.stores.servers import redis_store as ours
 from cortext.stores.servers.postgres_store import PostgresStore
 from cortext.stores.servers.redis_store import RedisStore
-from cortext.stores.servers.server_base import ServedStore
-from cortext.stores.servers.server_values import RecordPosition, RecordRow
+from cortext.stores.servers.server_store_base import ServedStore
+from cortext.stores.servers.stored_session_parts import RecordPosition, RecordRow
 from cortext.stores.store_registry import open_session_store
 from tests.service.stores.clusters import asked
 from tests.service.stores.conftest import postgres_server as postgres_server
@@ -97,7 +97,7 @@ def test_redis_upload_keys_expire_and_repeated_upload_stores_once(
     key = f"cortext:sessions:{key_space}:{{s}}:new"
     words = [word for row in (RecordRow("a", b"1"), RecordRow("b", b"2")) for word in row]
     for _ in range(2):
-        assert redis._link.run(session_scripts.UPLOAD, [key, f"{key}-ids"], 60_000, 0, *words) == 2
+        assert redis._link.run(redis_scripts.UPLOAD, [key, f"{key}-ids"], 60_000, 0, *words) == 2
     for each in (key, f"{key}-ids"):
         assert 0 < int(asked(redis_server.port, "PTTL", each)) <= 60_000
 
@@ -171,7 +171,7 @@ def test_redis_delete_sent_twice_returns_true(
     run = redis._link.run
 
     def twice(script: Any, *args: Any) -> Any:
-        if script is session_scripts.REMOVE:
+        if script is redis_scripts.REMOVE:
             run(script, *args)
         return run(script, *args)
 
@@ -189,7 +189,7 @@ def test_postgres_delete_returns_true_after_connection_breaks(
 
     def breaks(connection: Any, statement: str, values: Any = None) -> Any:
         found = answer(connection, statement, values)
-        if statement == session_tables.DELETE and not broke:
+        if statement == postgres_tables.DELETE and not broke:
             broke.append(statement)
             connection.close()
             raise psycopg.OperationalError("it broke")
@@ -197,7 +197,7 @@ def test_postgres_delete_returns_true_after_connection_breaks(
 
     monkeypatch.setattr(postgres_store, "asked", breaks)
     assert store.delete("s")
-    assert (broke, store.delete("s")) == ([session_tables.DELETE], False)
+    assert (broke, store.delete("s")) == ([postgres_tables.DELETE], False)
     store.close()
 
 
@@ -276,7 +276,7 @@ def test_interrupted_postgres_lock_leaves_no_lock_behind(
 
     def interrupted(connection: Any, statement: str, values: Any = None) -> Any:
         found = answer(connection, statement, values)
-        if statement == session_tables.ALONE:
+        if statement == postgres_tables.ALONE:
             raise KeyboardInterrupt
         return found
 
@@ -288,7 +288,7 @@ def test_interrupted_postgres_lock_leaves_no_lock_behind(
     key = {"space": key_space, "id": "s"}
     with psycopg.connect(postgres_server.url) as connection:
         connection.execute("set lock_timeout = '5s'")
-        connection.execute(session_tables.ALONE.encode(), key)
+        connection.execute(postgres_tables.ALONE.encode(), key)
     store.close()
 
 
@@ -304,7 +304,7 @@ def test_since_starts_again_when_server_lost_records(
         assert isinstance(store, PostgresStore)
         with psycopg.connect(postgres_server.url) as connection:
             where = "where space = %s"
-            schema = session_tables.SCHEMA
+            schema = postgres_tables.SCHEMA
             for statement in (
                 f"delete from {schema}.records {where} and number > 1",
                 f"update {schema}.sessions set last_number = 1 {where}",

@@ -17,10 +17,10 @@ from redis.connection import AbstractConnection
 
 from cortext import Session, SessionMessage
 from cortext.errors import SessionLockedError, SessionNotFoundError
-from cortext.stores.servers import postgres_connection, session_tables
+from cortext.stores.servers import postgres_connection, postgres_tables
 from cortext.stores.servers import redis_store as ours
-from cortext.stores.servers.server_base import ServedStore
-from cortext.stores.servers.server_values import RecordPosition
+from cortext.stores.servers.server_store_base import ServedStore
+from cortext.stores.servers.stored_session_parts import RecordPosition
 from cortext.stores.store_registry import open_session_store
 from tests.service.stores.conftest import certified as certified
 from tests.service.stores.conftest import guarded as guarded
@@ -365,7 +365,7 @@ def test_servers_page_documents_every_key_and_column(
     with psycopg.connect(postgres_server.url) as connection:
         columns = connection.execute(
             "select column_name from information_schema.columns where table_schema = %s",
-            (session_tables.SCHEMA,),
+            (postgres_tables.SCHEMA,),
         ).fetchall()
     for name in (*fields, *(column for (column,) in columns)):
         assert f"`{name}`" in page

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cortext.formats.history_parts import history
+from cortext.formats.history_in_order import history
 from cortext.model.session import Session
 from cortext.tools import jsonl_transcripts
 from cortext.tools.claude.reader import ClaudeBridge

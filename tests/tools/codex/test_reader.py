@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cortext.errors import SessionStorageError
-from cortext.formats.history_parts import history
+from cortext.formats.history_in_order import history
 from cortext.model.session import Session
 from cortext.tools.codex.reader import CodexBridge
 from cortext.tools.reader_protocol import Bridge, DecodedTranscript

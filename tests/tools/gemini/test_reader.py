@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cortext.formats.history_parts import history
+from cortext.formats.history_in_order import history
 from cortext.model.title import first_line
 from cortext.tools.gemini.reader import GeminiBridge
 from cortext.tools.reader_protocol import Bridge, DecodedTranscript

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from cortext.errors import SessionCorruptedError
-from cortext.formats.history_parts import history
+from cortext.formats.history_in_order import history
 from cortext.tools.opencode.reader import OpenCodeBridge
 from cortext.tools.reader_protocol import Bridge, TranscriptSource
 from tests.tools.opencode.opencode_data import (

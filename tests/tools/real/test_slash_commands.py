@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cortext.formats.framed_history import unescape
+from cortext.formats.history_text import unescape
 from tests.tools.real.commands import (
     HOSTILE,
     PINNED,

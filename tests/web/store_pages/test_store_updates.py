@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from cortext import MemoryConversationStore, Message, SessionStorageError
-from cortext.service.http.ownership import OwnedStore
+from cortext.service.http.owned_store import OwnedStore
 from cortext.web.live_updates import ShutdownFlag
 from cortext.web.store_pages import store_updates
 from cortext.web.store_pages.store_conversation_list import StoreListRequest, see

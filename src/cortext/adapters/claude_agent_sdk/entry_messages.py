@@ -14,7 +14,7 @@ from cortext import clock
 from cortext.formats.text_search.searchable_text import searchable_text_of
 from cortext.model.ids import derived_id
 from cortext.model.message import Role, SessionMessage
-from cortext.model.record_dicts import as_dict, iso
+from cortext.model.message_dicts import as_dict, iso
 from cortext.model.session import Session
 from cortext.tools import jsonl_transcripts
 from cortext.tools.claude.records import (

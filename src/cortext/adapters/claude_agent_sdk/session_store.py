@@ -34,7 +34,7 @@ from cortext.model.session import Session
 from cortext.model.title import WHOLE, generate_title
 from cortext.stores.line_store_base import LineStore
 from cortext.stores.log import LogStore
-from cortext.stores.servers.server_base import ServedStore
+from cortext.stores.servers.server_store_base import ServedStore
 
 with needs("claude-agent-sdk"):
     from claude_agent_sdk import SessionStore, fold_session_summary

@@ -13,7 +13,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cortext.adapters.session_log import log
-from cortext.durability.replace_file import side_dir
+from cortext.durability.durable_files import side_dir
 from cortext.errors import CortextError
 from cortext.model import json_codec
 from cortext.workspace.agent_sdk_summaries_file import summaries_path

@@ -36,7 +36,7 @@ from cortext.model.title import WHOLE, generate_title
 from cortext.stores.file_fingerprint import Fingerprint
 from cortext.stores.log import LogStore
 from cortext.stores.port import SessionStore
-from cortext.stores.servers.server_base import ServedStore
+from cortext.stores.servers.server_store_base import ServedStore
 
 with needs("google-adk"):
     from google.adk.events.event import Event

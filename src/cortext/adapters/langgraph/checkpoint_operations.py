@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 from cortext.adapters.langgraph.allowlist_serializer import name_refusals
+from cortext.adapters.langgraph.draft_checkpoint import make_draft, spoken
 from cortext.adapters.langgraph.langchain_messages import MESSAGES, answered
-from cortext.adapters.langgraph.messages_of_other_programs import make_draft, spoken
 from cortext.adapters.langgraph.thread_log import SavedCheckpoint, Spot, Thread, Write
 from cortext.adapters.langgraph.threads import OpenThread, Threads
 from cortext.adapters.langgraph.value_codec import Codec, Items, Node, common, names_in

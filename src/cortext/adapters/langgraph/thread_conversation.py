@@ -24,7 +24,7 @@ from cortext.model.ids import derived_id
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.stores.log import LogStore
-from cortext.stores.servers.server_base import ServedStore
+from cortext.stores.servers.server_store_base import ServedStore
 
 
 class Transcript:

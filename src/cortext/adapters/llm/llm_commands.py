@@ -19,7 +19,7 @@ from cortext.features.listing.session_of_row import read
 from cortext.features.listing.unique_names import Names
 from cortext.features.search.name_or_text_lookup import find_conversation
 from cortext.features.transfer.import_sqlite import open_program_store, put_items, read_database
-from cortext.formats.llm_library_messages import KEY, items_of
+from cortext.formats.llm_package_messages import KEY, items_of
 from cortext.model.session import Session
 
 with needs("llm"):

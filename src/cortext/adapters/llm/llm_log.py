@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from cortext.adapters.missing_framework import needs
 from cortext.adapters.session_log import PathOrUrl, SessionLog, id_of, log
 from cortext.errors import SessionNotFoundError
-from cortext.formats.llm_library_messages import KEY, items_of, records_of
+from cortext.formats.llm_package_messages import KEY, items_of, records_of
 from cortext.model.ids import derived_id
 from cortext.model.json_values import json_copy
 from cortext.model.message import SessionMessage

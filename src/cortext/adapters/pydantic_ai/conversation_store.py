@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from typing import Any, cast
 
 from cortext.adapters.missing_framework import needs
+from cortext.adapters.pydantic_ai.entry_log import EntryLog, OpenEntryLog, saved_in
 from cortext.adapters.pydantic_ai.pydantic_messages import KEY
-from cortext.adapters.pydantic_ai.session_entries import EntryLog, OpenEntryLog, saved_in
 from cortext.adapters.session_log import PathOrUrl, SessionLog, beside, id_of, log, name_of_session
 from cortext.errors import CortextError
 from cortext.model import json_codec

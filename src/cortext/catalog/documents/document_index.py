@@ -17,10 +17,10 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
-from cortext.catalog.database import MEMORY, Database, bounded
 from cortext.catalog.documents import document_table
+from cortext.catalog.rebuildable_database import MEMORY, Database, bounded
+from cortext.durability.durable_files import replace, side_dir, storage_errors
 from cortext.durability.file_lock import FileLock
-from cortext.durability.replace_file import replace, side_dir, storage_errors
 from cortext.errors import SessionLockedError, SessionStorageError
 from cortext.model import json_codec
 from cortext.model.ids import check_id

@@ -5,8 +5,8 @@ A damaged document still gives a row, with as much as can be read and a note abo
 
 from __future__ import annotations
 
-from cortext.catalog.database import bounded, micros, plain
-from cortext.catalog.own_ids_and_bindings import own_id, shown_bindings
+from cortext.catalog.framework_ids_and_bindings import own_id, shown_bindings
+from cortext.catalog.rebuildable_database import bounded, micros, plain
 from cortext.catalog.row import DOCUMENT, ConversationRow
 from cortext.catalog.row_table import ReadRow
 from cortext.catalog.row_text_redaction import redact_all, shown, told
@@ -15,7 +15,7 @@ from cortext.errors import CortextError, reason_of
 from cortext.formats import document
 from cortext.model.session import Session
 from cortext.model.title import generate_title
-from cortext.stores.damage_report import refuse_newer
+from cortext.stores.damage_checks import refuse_newer
 from cortext.stores.file_fingerprint import Fingerprint
 from cortext.stores.ids_in_folder import is_id
 

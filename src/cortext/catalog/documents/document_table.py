@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from cortext.catalog.database import UnreadableError, bounded, folded, micros, plain
-from cortext.model import json_codec, record_dicts
+from cortext.catalog.rebuildable_database import UnreadableError, bounded, folded, micros, plain
+from cortext.model import json_codec, message_dicts
 from cortext.model.session_summary import SessionSummary
 from cortext.stores.file_fingerprint import Fingerprint
 
@@ -91,7 +91,7 @@ def read_rows(rows: Iterable[tuple[bytes]]) -> Iterator[SessionSummary]:
             yield _summaries.decode(blob)
         except (msgspec.DecodeError, UnicodeDecodeError, TypeError):
             try:
-                yield SessionSummary.from_dict(record_dicts.as_dict(json_codec.decode(blob)))
+                yield SessionSummary.from_dict(message_dicts.as_dict(json_codec.decode(blob)))
             except (ValueError, TypeError, AttributeError) as error:
                 raise UnreadableError(f"a row cannot be read: {error}") from None
 

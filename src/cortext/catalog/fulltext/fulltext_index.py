@@ -20,8 +20,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from cortext import paths
-from cortext.catalog.database import Database, Fallback, is_bad_query, remove_database
-from cortext.catalog.fulltext.fulltext_tables import (
+from cortext.catalog.fulltext.fulltext_rows import (
     AS_IS,
     GONE,
     MARKDOWN,
@@ -52,6 +51,7 @@ from cortext.catalog.fulltext.ranked_matches import (
     contains_word,
     rank,
 )
+from cortext.catalog.rebuildable_database import Database, Fallback, is_bad_query, remove_database
 
 __all__ = [
     "MARKDOWN",

@@ -17,7 +17,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import NamedTuple
 
-from cortext.catalog.fulltext.fulltext_tables import (
+from cortext.catalog.fulltext.fulltext_rows import (
     AS_IS,
     BLOCK,
     LONGEST_RUN,

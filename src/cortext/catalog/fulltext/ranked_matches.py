@@ -19,7 +19,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 
 import msgspec
 
-from cortext.catalog.fulltext.fulltext_tables import (
+from cortext.catalog.fulltext.fulltext_rows import (
     AS_IS,
     LONGEST_RUN,
     Identity,

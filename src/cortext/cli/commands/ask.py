@@ -8,14 +8,14 @@ import click
 
 from cortext import paths
 from cortext.cli.common_options import json_option, print_json
-from cortext.cli.completion import complete_id
+from cortext.cli.conversation_choice import choose
+from cortext.cli.conversation_completion import complete_id
 from cortext.cli.list_options import tool_option
-from cortext.cli.select_conversation import choose
 from cortext.cli.terminal_text import clean
 from cortext.cli.tool_reopening import pick_tool
 from cortext.config import Config
-from cortext.features.resume.ask import ask, require_question
-from cortext.tools.headless import headless_of, read_report
+from cortext.features.resume.conversation_question import ask, require_question
+from cortext.tools.headless_runs import headless_of, read_report
 
 
 @click.command("ask")

@@ -11,11 +11,11 @@ import click
 from cortext import paths
 from cortext.catalog.row import ConversationRow
 from cortext.cli.common_options import Number, all_option
-from cortext.cli.confirm import agree, expire, yes_option
-from cortext.cli.select_conversation import describe
+from cortext.cli.confirmation import agree, expire, yes_option
+from cortext.cli.conversation_choice import describe
+from cortext.cli.log_warnings import missed
 from cortext.cli.terminal_text import clean
 from cortext.cli.views.bar_chart import counted
-from cortext.cli.warnings import missed
 from cortext.errors import CortextError, reason_of
 from cortext.features.listing.conversation_list import ConversationList, ListFilter
 from cortext.features.manage.trash import delete, is_idle_since

@@ -5,12 +5,12 @@ from __future__ import annotations
 import click
 
 from cortext.catalog.row import AUR, ConversationRow
-from cortext.cli.completion import complete_id
-from cortext.cli.confirm import agree, expire, yes_option
-from cortext.cli.select_conversation import choose, describe
+from cortext.cli.confirmation import agree, expire, yes_option
+from cortext.cli.conversation_choice import choose, describe
+from cortext.cli.conversation_completion import complete_id
 from cortext.cli.spawn_actions import delete_one
-from cortext.cli.standalone_refusals import cannot_delete_error
 from cortext.cli.terminal_text import clean
+from cortext.cli.unsupported_actions import cannot_delete_error
 from cortext.cli.views.bar_chart import counted
 from cortext.features.archive.archive_sync import forget
 from cortext.features.manage.trash import delete, delete_log, files_of_log

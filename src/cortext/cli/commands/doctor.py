@@ -7,14 +7,14 @@ from collections import Counter
 import click
 
 from cortext.cli.common_options import json_option, print_json
-from cortext.cli.confirm import NOBODY_TO_ASK, yes_option
+from cortext.cli.confirmation import NOBODY_TO_ASK, yes_option
+from cortext.cli.conversation_choice import can_ask
 from cortext.cli.progress import ProgressBar
-from cortext.cli.select_conversation import can_ask
 from cortext.cli.terminal_text import clean
 from cortext.cli.views.bar_chart import counted, size
 from cortext.cli.views.list_view import short
 from cortext.clock import ago
-from cortext.features.doctor.diagnosis import (
+from cortext.features.doctor.doctor_report import (
     ArchiveHealth,
     Diagnosis,
     Health,
@@ -22,7 +22,6 @@ from cortext.features.doctor.diagnosis import (
     diagnose,
     recheck,
 )
-from cortext.features.doctor.history_locations import history_locations
 from cortext.features.doctor.problem import describe_kept
 from cortext.features.doctor.repair import (
     RepairOutcome,
@@ -30,6 +29,7 @@ from cortext.features.doctor.repair import (
     problem_kind,
     run_repairs,
 )
+from cortext.features.doctor.transcript_locations import history_locations
 
 _MAX_PER_FILE = 3
 """The maximum number of problems in one file that are shown without `--verbose`."""

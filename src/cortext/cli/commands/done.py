@@ -6,8 +6,8 @@ import click
 
 from cortext.cli.commands.stop import end
 from cortext.cli.common_options import query_words
-from cortext.cli.completion import complete_id
-from cortext.cli.select_conversation import choose_active
+from cortext.cli.conversation_choice import choose_active
+from cortext.cli.conversation_completion import complete_id
 
 
 @click.command("done", context_settings={"ignore_unknown_options": True})

@@ -10,9 +10,9 @@ import click
 import msgspec
 
 from cortext.cli.common_options import Number
-from cortext.cli.completion import complete_id
+from cortext.cli.conversation_choice import choose
+from cortext.cli.conversation_completion import complete_id
 from cortext.cli.error_output import OptionValueError
-from cortext.cli.select_conversation import choose
 from cortext.cli.store_option import check_store
 from cortext.cli.terminal_text import can_ask, clean
 from cortext.errors import SessionNotFoundError
@@ -25,9 +25,9 @@ from cortext.features.transfer.export_selection import (
     redact_session,
     select_parts,
 )
-from cortext.features.transfer.exported_document import attach_document, without_document
+from cortext.features.transfer.exported_markdown import attach_document, without_document
 from cortext.formats.exports.export_formats import encode
-from cortext.formats.record_lines import Damage
+from cortext.formats.message_lines import Damage
 from cortext.model.session import Session
 
 

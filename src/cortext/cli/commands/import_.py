@@ -12,8 +12,8 @@ import msgspec
 from cortext import paths
 from cortext.catalog.row import ConversationRow
 from cortext.cli.common_options import json_option, print_json
-from cortext.cli.completion import complete_among
-from cortext.cli.select_conversation import choose
+from cortext.cli.conversation_choice import choose
+from cortext.cli.conversation_completion import complete_among
 from cortext.cli.shell_quoting import quoted
 from cortext.cli.store_option import check_store
 from cortext.cli.terminal_text import clean

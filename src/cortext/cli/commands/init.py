@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import click
 
 from cortext import paths
-from cortext.cli.select_conversation import can_ask
+from cortext.cli.conversation_choice import can_ask
 from cortext.cli.terminal_text import clean, one_line
 from cortext.cli.tool_names_option import complete_tools, parse_tool_names
 from cortext.errors import CortextError

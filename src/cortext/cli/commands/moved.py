@@ -7,7 +7,7 @@ import os
 import click
 
 from cortext import clock, paths
-from cortext.catalog.database import micros
+from cortext.catalog.rebuildable_database import micros
 from cortext.cli.common_options import json_option, print_json
 from cortext.cli.list_options import complete_folder
 from cortext.cli.shell_quoting import quoted

@@ -6,8 +6,8 @@ import click
 
 from cortext import paths
 from cortext.cli.common_options import plain_words
-from cortext.cli.completion import complete_type
-from cortext.features.capture.model_and_servers import note_current_config
+from cortext.cli.conversation_completion import complete_type
+from cortext.features.capture.agent_config import note_current_config
 from cortext.workspace.conversation_types import Types
 from cortext.workspace.workspace import Workspace
 

@@ -10,17 +10,22 @@ import msgspec
 from cortext.catalog.row import ConversationRow
 from cortext.cli.commands.scan import lasting, listed, look, named, print_findings, theirs, told
 from cortext.cli.common_options import Number, all_option
-from cortext.cli.completion import complete_id
-from cortext.cli.confirm import agree, yes_option
-from cortext.cli.select_conversation import describe
+from cortext.cli.confirmation import agree, yes_option
+from cortext.cli.conversation_choice import describe
+from cortext.cli.conversation_completion import complete_id
+from cortext.cli.log_warnings import missed
 from cortext.cli.views.bar_chart import counted
-from cortext.cli.warnings import missed
-from cortext.durability.replace_file import collect_errors
+from cortext.durability.durable_files import collect_errors
 from cortext.errors import CortextError
-from cortext.features.secrets.purge_index import is_unfinished, purge_after, purge_words
-from cortext.features.secrets.redact import RedactResult, path_of, redact, report_missing_files
-from cortext.features.secrets.redact_archive import redact_copies
-from cortext.features.secrets.scan import Finding
+from cortext.features.secrets.archive_redaction import redact_copies
+from cortext.features.secrets.conversation_redaction import (
+    RedactResult,
+    path_of,
+    redact,
+    report_missing_files,
+)
+from cortext.features.secrets.redacted_text_purge import is_unfinished, purge_after, purge_words
+from cortext.features.secrets.secret_scan import Finding
 
 _RETRY_HINT = "fix the problem, then run the same command again to redact the rest"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from cortext.cli.common_options import plain_words
-from cortext.cli.completion import complete_id
-from cortext.cli.select_editable import choose_editable
+from cortext.cli.conversation_completion import complete_id
+from cortext.cli.editable_conversation import choose_editable
 from cortext.cli.terminal_text import clean
 from cortext.features.manage.edit_conversation import as_title, rename
 

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from cortext.cli.common_options import Number, json_option, print_json, query_words
-from cortext.cli.completion import complete_id
+from cortext.cli.conversation_completion import complete_id
 from cortext.cli.list_options import filters, tool_option, wanted
 from cortext.cli.terminal_text import can_ask
 from cortext.cli.views.list_view import as_json as rows_as_json

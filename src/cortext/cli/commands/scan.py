@@ -12,20 +12,20 @@ import click
 from cortext import paths
 from cortext.catalog.row import ConversationRow
 from cortext.cli.common_options import all_option, json_option, print_json
-from cortext.cli.completion import complete_id
+from cortext.cli.conversation_choice import choose, describe
+from cortext.cli.conversation_completion import complete_id
 from cortext.cli.list_options import SourceType
+from cortext.cli.log_warnings import missed
 from cortext.cli.progress import ProgressBar
-from cortext.cli.select_conversation import choose, describe
 from cortext.cli.terminal_text import one_line
 from cortext.cli.views.bar_chart import counted
 from cortext.cli.views.list_view import say_missing
-from cortext.cli.warnings import missed
 from cortext.errors import SessionNotFoundError
 from cortext.features.capture.capture_before_reading import capture_pending
 from cortext.features.listing.conversation_list import ConversationList, ListFilter
 from cortext.features.manage.trash import find_entry
-from cortext.features.secrets.redact_archive import is_archive_redacted
-from cortext.features.secrets.scan import (
+from cortext.features.secrets.archive_redaction import is_archive_redacted
+from cortext.features.secrets.secret_scan import (
     Finding,
     ScanResult,
     archive_row,

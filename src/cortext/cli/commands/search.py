@@ -10,11 +10,11 @@ import click
 from cortext import paths
 from cortext.catalog.row import ConversationRow
 from cortext.cli.common_options import Number, json_option, no_such_option, plain_words
-from cortext.cli.completion import complete_id, complete_type
+from cortext.cli.conversation_choice import choose
+from cortext.cli.conversation_completion import complete_id, complete_type
 from cortext.cli.list_options import SourceType, owner_option, project_options, wanted
-from cortext.cli.select_conversation import choose
 from cortext.cli.time_options import SinceType, UntilType
-from cortext.cli.views.search_run import look, search, typed
+from cortext.cli.views.search_output import look, search, typed
 from cortext.features.listing.conversation_list import ConversationList
 from cortext.features.search.search import TextFilter
 from cortext.features.search.search_results import Finder, SearchRequest

@@ -15,7 +15,7 @@ from cortext.config import Config
 from cortext.errors import CortextError, InvalidIdError
 from cortext.model.ids import check_id
 from cortext.service.http.access_tokens import new_token
-from cortext.service.http.open_store_url import shown_store
+from cortext.service.http.service_store_opener import shown_store
 
 _SPAN = re.compile(r"([0-9]{1,10}(?:\.[0-9]{1,6})?) ?([smhd]?)")
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import click
 
-from cortext.cli.confirm import agree, yes_option
+from cortext.cli.confirmation import agree, yes_option
 from cortext.cli.terminal_text import clean
 from cortext.cli.tool_names_option import complete_tools, parse_tool_names
 from cortext.cli.views.list_view import short
@@ -19,7 +19,7 @@ from cortext.features.setup.tool_setup import (
     plan_setup,
 )
 from cortext.model.secrets.detector import mask_text
-from cortext.model.secrets.settings_text import mask_settings
+from cortext.model.secrets.settings_redaction import mask_settings
 from cortext.tools.registry import find_tool
 from cortext.tools.registry import tools as tools_there
 from cortext.workspace.init_workspace import difference

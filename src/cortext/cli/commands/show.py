@@ -18,9 +18,9 @@ from cortext import paths
 from cortext.catalog.lookup import is_number
 from cortext.catalog.row import ConversationRow
 from cortext.cli.common_options import AGENTS, DOCUMENT, Number, all_option, json_option, print_json
-from cortext.cli.completion import complete_id
+from cortext.cli.conversation_choice import ask, choose
+from cortext.cli.conversation_completion import complete_id
 from cortext.cli.error_output import OptionValueError
-from cortext.cli.select_conversation import ask, choose
 from cortext.cli.store_option import store_option
 from cortext.cli.terminal_text import clean
 from cortext.cli.views.conversation_render import ConversationPage, PageBlock, plain, rendered
@@ -42,7 +42,7 @@ from cortext.features.capture.capture_before_reading import capture_pending
 from cortext.features.listing.conversation_list import ConversationList
 from cortext.features.listing.session_of_row import read_all
 from cortext.features.listing.store_sessions import default_store, show_session
-from cortext.formats.record_lines import Damage
+from cortext.formats.message_lines import Damage
 from cortext.model.session import Session
 from cortext.stores.workspace_layout import document_in
 

@@ -7,14 +7,14 @@ import click
 from cortext import paths
 from cortext.catalog.row import AUR, ConversationRow
 from cortext.cli.common_options import query_words
-from cortext.cli.completion import complete_id
-from cortext.cli.select_conversation import choose_active
-from cortext.cli.standalone_refusals import cannot_stop_error
+from cortext.cli.conversation_choice import choose_active
+from cortext.cli.conversation_completion import complete_id
 from cortext.cli.terminal_text import clean
+from cortext.cli.unsupported_actions import cannot_stop_error
 from cortext.cli.views.list_view import short, short_id
 from cortext.features.listing.row_filters import is_in_folder
-from cortext.features.manage.adopt import as_conversation
-from cortext.features.manage.stop import Stopped, stop
+from cortext.features.manage.adopt_session import as_conversation
+from cortext.features.manage.stop_conversation import Stopped, stop
 
 
 @click.command("stop", context_settings={"ignore_unknown_options": True})

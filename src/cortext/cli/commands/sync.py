@@ -9,10 +9,10 @@ import time
 import click
 
 from cortext.cli.common_options import json_option, print_json
+from cortext.cli.log_warnings import missed
 from cortext.cli.terminal_text import clean
 from cortext.cli.tool_names_option import complete_tools
 from cortext.cli.views.bar_chart import bar, can_draw, counted, size
-from cortext.cli.warnings import missed
 from cortext.errors import SessionLockedError
 from cortext.features.archive.archive_sync import Progress, SyncResult, ToolSyncResult, sync
 from cortext.features.archive.background_sync import notice

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from cortext.cli.completion import complete_id
-from cortext.cli.select_conversation import choose
-from cortext.cli.select_editable import choose_editable
+from cortext.cli.conversation_choice import choose
+from cortext.cli.conversation_completion import complete_id
+from cortext.cli.editable_conversation import choose_editable
 from cortext.cli.terminal_text import clean, say
 from cortext.cli.views.list_view import short_id
 from cortext.features.manage.edit_conversation import normalize_tag, tag

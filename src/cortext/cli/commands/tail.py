@@ -16,8 +16,8 @@ import click
 from cortext import paths
 from cortext.catalog.row import ConversationRow
 from cortext.cli.common_options import Number, all_option, json_option
-from cortext.cli.completion import complete_id
-from cortext.cli.select_conversation import ask, choose
+from cortext.cli.conversation_choice import ask, choose
+from cortext.cli.conversation_completion import complete_id
 from cortext.cli.terminal_text import clean
 from cortext.cli.views.conversation_render import ConversationPage, PageBlock, plain, rendered
 from cortext.cli.views.list_view import update_in_background
@@ -25,11 +25,11 @@ from cortext.cli.views.session_blocks import facts, in_full, short
 from cortext.errors import CortextError, InvalidIdError, SessionNotFoundError
 from cortext.features.listing.conversation_list import ConversationList
 from cortext.features.listing.store_sessions import default_store
-from cortext.features.watch.follow_conversation import ConversationTail
-from cortext.features.watch.followed_sources import LiveSource, open_live_source, open_stored_source
-from cortext.formats.record_lines import Damage
+from cortext.features.watch.conversation_tail import ConversationTail
+from cortext.features.watch.live_sources import LiveSource, open_live_source, open_stored_source
+from cortext.formats.message_lines import Damage
 from cortext.formats.tool_call_stubs import id_of
-from cortext.model import json_codec, record_dicts
+from cortext.model import json_codec, message_dicts
 from cortext.model.session import Session
 
 _CHECK_INTERVAL = 200
@@ -201,7 +201,7 @@ class _TailOutput:
 
     def _print_json(self, numbers: Sequence[int]) -> None:
         messages = self._tail.session.messages
-        dicts = ({"number": n, **record_dicts.message_to_dict(messages[n - 1])} for n in numbers)
+        dicts = ({"number": n, **message_dicts.message_to_dict(messages[n - 1])} for n in numbers)
         click.echo(b"".join(json_codec.encode(each) + b"\n" for each in dicts), nl=False)
 
 

@@ -10,11 +10,11 @@ from click.shell_completion import CompletionItem
 
 from cortext import clock
 from cortext.cli.common_options import Number, json_option, print_json
-from cortext.cli.confirm import agree, yes_option
+from cortext.cli.confirmation import agree, yes_option
 from cortext.cli.terminal_text import clean, local
 from cortext.cli.views.bar_chart import counted
 from cortext.features.manage.trash import empty, list_trash, restore
-from cortext.model import record_dicts
+from cortext.model import message_dicts
 
 
 def complete_entry(
@@ -59,7 +59,7 @@ def show(as_json: bool) -> None:
                 {
                     "id": entry.id,
                     "label": entry.label,
-                    "deleted_at": record_dicts.iso(entry.deleted_at),
+                    "deleted_at": message_dicts.iso(entry.deleted_at),
                     "origins": list(entry.origins),
                 }
                 for entry in entries

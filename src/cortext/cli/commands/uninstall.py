@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from cortext.cli.commands.setup import count, show
-from cortext.cli.confirm import agree, yes_option
+from cortext.cli.confirmation import agree, yes_option
 from cortext.cli.tool_names_option import complete_tools, parse_tool_names
 from cortext.features.setup.tool_setup import carry_out, plan_uninstall
 from cortext.tools.registry import tool_names

@@ -12,8 +12,8 @@ import click
 from cortext import clock, paths
 from cortext.cli.terminal_text import clean, local
 from cortext.features.archive.background_sync import notice
-from cortext.features.watch.watch import WatchEvent, WatchLoop, lock_watch
-from cortext.model import json_codec, record_dicts
+from cortext.features.watch.watch_loop import WatchEvent, WatchLoop, lock_watch
+from cortext.model import json_codec, message_dicts
 from cortext.workspace.known_folders import remember_workspace
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class _WatchOutput:
         if self._quiet and not failed:
             return
         if self._as_json:
-            facts = {"time": record_dicts.iso(clock.now()), "did": event.did, **event.facts}
+            facts = {"time": message_dicts.iso(clock.now()), "did": event.did, **event.facts}
             click.echo(json_codec.encode(facts))
             return
         warning = "warning: " if failed else ""

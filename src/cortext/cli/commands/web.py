@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import click
 
 from cortext.cli.common_options import Number
-from cortext.service.http.open_store_url import store_to_show
+from cortext.service.http.service_store_opener import store_to_show
 
 
 @click.command("web")

@@ -15,7 +15,7 @@ from cortext.cli.picker.picker_items import Chosen, is_spawned
 from cortext.cli.picker.row_format import name_of
 from cortext.durability.trash_folder import TrashEntry
 from cortext.errors import CortextError
-from cortext.tools.launch import installed
+from cortext.tools.launch_plans import installed
 
 _IMPORT_NOTE = "cortext imports this session first. The original session does not change."
 
@@ -91,24 +91,26 @@ class PickerActions(App[Chosen | None]):
         self.push_screen(ChoiceDialog(f"Resume {name_of(row)} in:", tools), resume_in)
 
     def action_rename(self) -> None:
-        from cortext.cli.picker import operations
+        from cortext.cli.picker import picker_operations
 
-        self._ask("Title", lambda row: row.title, operations.rename, _IMPORT_NOTE)
+        self._ask("Title", lambda row: row.title, picker_operations.rename, _IMPORT_NOTE)
 
     def action_tag(self) -> None:
-        from cortext.cli.picker import operations
+        from cortext.cli.picker import picker_operations
 
         question = "Tags, separated by spaces"
-        self._ask(question, lambda row: " ".join(row.tags), operations.tag, _IMPORT_NOTE)
+        self._ask(question, lambda row: " ".join(row.tags), picker_operations.tag, _IMPORT_NOTE)
 
     def action_export(self) -> None:
-        from cortext.cli.picker import operations
+        from cortext.cli.picker import picker_operations
 
         def suggest_file(row: ConversationRow) -> str:
             return os.path.join(os.curdir, f"{row.id[:40]}.md")
 
         self._ask(
-            "Export to this file (.md, .html, .json or .jsonl)", suggest_file, operations.export
+            "Export to this file (.md, .html, .json or .jsonl)",
+            suggest_file,
+            picker_operations.export,
         )
 
     def action_stop(self) -> None:
@@ -118,19 +120,19 @@ class PickerActions(App[Chosen | None]):
         self._stop(completed=True)
 
     def _stop(self, *, completed: bool) -> None:
-        from cortext.cli.picker import operations
+        from cortext.cli.picker import picker_operations
 
         if self.chosen is not None:
-            self._run_in_thread(partial(operations.stop, self.chosen, completed=completed))
+            self._run_in_thread(partial(picker_operations.stop, self.chosen, completed=completed))
 
     def action_delete(self) -> None:
-        from cortext.cli.picker import operations
+        from cortext.cli.picker import picker_operations
 
         row = self.chosen
         if row is None:
             return
         if row.tool == DOCUMENT and not row.is_log:
-            self.say(error_text(operations.cannot_delete_error(row)))
+            self.say(error_text(picker_operations.cannot_delete_error(row)))
             return
 
         def delete_if_yes(answer: str | None) -> None:
@@ -144,21 +146,21 @@ class PickerActions(App[Chosen | None]):
         self.push_screen(ChoiceDialog(question, ("yes", "no"), note), delete_if_yes)
 
     def _delete(self, row: ConversationRow) -> str:
-        from cortext.cli.picker import operations
+        from cortext.cli.picker import picker_operations
 
-        sentence, entry = operations.delete(row)
+        sentence, entry = picker_operations.delete(row)
         if entry is None:
             return sentence
         self._trash.append(entry)
         return f"{sentence}; ^Z restores it"
 
     def action_undo(self) -> None:
-        from cortext.cli.picker import operations
+        from cortext.cli.picker import picker_operations
 
         if not self._trash:
             self.say("Nothing to restore. `cortext trash` lists earlier deletions.")
             return
-        self._run_in_thread(partial(operations.undo, self._trash.pop()))
+        self._run_in_thread(partial(picker_operations.undo, self._trash.pop()))
 
     def action_help(self) -> None:
         self.push_screen(Help())

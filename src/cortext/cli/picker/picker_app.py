@@ -14,13 +14,13 @@ from textual.containers import Horizontal
 from textual.widgets import Input, Static
 
 from cortext.catalog.row import ConversationRow
+from cortext.cli.picker.input_and_list_widgets import Field, Item, Rows
 from cortext.cli.picker.key_actions import PickerActions, error_text
 from cortext.cli.picker.key_bindings import QUIT, hints
 from cortext.cli.picker.picker_items import Chosen, PickerItems
 from cortext.cli.picker.picker_search import FinderResult, Latest, PickerQuery, TextFinder
 from cortext.cli.picker.picker_style import CSS, NARROW
 from cortext.cli.picker.preview_pane import PreviewPane
-from cortext.cli.picker.widgets import Field, Item, Rows
 from cortext.model.safe_text import clean
 
 SEARCHING = "searching the messages …"

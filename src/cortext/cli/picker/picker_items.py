@@ -10,8 +10,8 @@ import msgspec
 from cortext import paths
 from cortext.catalog.row import AUR, ConversationRow
 from cortext.cli.views.list_view import short
-from cortext.features.doctor.history_locations import history_locations
-from cortext.features.listing.background_reading import (
+from cortext.features.doctor.transcript_locations import history_locations
+from cortext.features.listing.background_catalog_refresh import (
     start_background_counting,
     start_background_reading,
 )

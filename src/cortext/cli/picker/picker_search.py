@@ -17,8 +17,8 @@ from cortext.catalog.row import ConversationRow
 from cortext.cli.picker.picker_items import PickedText, PickerItems
 from cortext.features.search.no_results import explain_no_results
 from cortext.features.search.ranked_search import RankedResults, useful_texts
-from cortext.features.search.scan_values import NO_SCAN, ScanLimits
 from cortext.features.search.search_results import Finder, SearchRequest
+from cortext.features.search.transcript_scan_result import NO_SCAN, ScanLimits
 from cortext.model.safe_text import clean
 
 TITLED = "other titles, tags and ids"

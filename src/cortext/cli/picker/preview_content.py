@@ -22,8 +22,8 @@ from cortext.durability.read_files import open_file, read_file, read_range
 from cortext.errors import CortextError
 from cortext.features.listing.session_of_row import read, read_all
 from cortext.formats.folder import FOLDER
-from cortext.formats.history_parts import history
-from cortext.formats.record_lines import decode_lines
+from cortext.formats.history_in_order import history
+from cortext.formats.message_lines import decode_lines
 from cortext.formats.text_search import search_query as queries
 from cortext.formats.text_search.search_query import Term
 from cortext.formats.text_search.searchable_text import searchable_text_of, subagents_text

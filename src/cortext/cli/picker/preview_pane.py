@@ -15,8 +15,8 @@ from cortext import clock
 from cortext.catalog.row import ConversationRow
 from cortext.cli.picker import preview_content
 from cortext.cli.picker.picker_search import Latest
-from cortext.cli.picker.preview_widget import NOTHING, Preview
 from cortext.cli.picker.row_format import facts
+from cortext.cli.picker.scrolling_preview import NOTHING, Preview
 
 _READ_DELAY = 0.06
 """The delay in seconds between the last move of the cursor and the reading of a preview."""

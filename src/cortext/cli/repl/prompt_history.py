@@ -9,9 +9,9 @@ import os
 import stat
 
 from cortext import paths
+from cortext.durability.durable_files import make_private_dir, replace, write_all
 from cortext.durability.file_lock import FileLock
 from cortext.durability.read_files import read_last_lines, read_tail
-from cortext.durability.replace_file import make_private_dir, replace, write_all
 from cortext.features.errors_log import write_error
 from cortext.model import json_codec
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from cortext.cli.repl import prompt_history
 from cortext.cli.repl.answer_output import is_screen, screen_size
-from cortext.cli.repl.end_signals import EndSignal
 from cortext.cli.repl.repl_state import Repl
+from cortext.cli.repl.termination_signals import EndSignal
 from cortext.cli.terminal_text import clean
 from cortext.features.spawn.agent_definitions import find_agents
 

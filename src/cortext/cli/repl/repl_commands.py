@@ -19,9 +19,9 @@ from cortext.clock import ago
 from cortext.errors import CortextError
 from cortext.features.spawn.agent_definitions import Agent, agent_of, find_agents, get_agent
 from cortext.features.spawn.find_spawned import find_spawned
+from cortext.features.spawn.open_spawn_session import SpawnSession
 from cortext.features.spawn.run_agent import Runner, choose_runner
 from cortext.features.spawn.spawn_list import list_spawned
-from cortext.features.spawn.spawn_sessions import SpawnSession
 from cortext.model.message import SessionMessage
 
 _COMMAND = re.compile(r"/(\?|[A-Za-z][A-Za-z0-9_-]*!?)(?:\s+(.*))?", re.DOTALL)

@@ -6,8 +6,8 @@ import os
 
 from cortext.cli.repl.repl_state import Repl, is_interactive, tell
 from cortext.cli.views.bar_chart import counted
+from cortext.durability.durable_files import storage_errors
 from cortext.durability.read_files import read_file
-from cortext.durability.replace_file import storage_errors
 from cortext.errors import CortextError, SessionStorageError
 from cortext.features.transfer.export import format_for, target_file, write_export
 from cortext.features.transfer.import_exported_file import read_export

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from cortext import clock
 from cortext.cli.repl.agent_turn import ask
-from cortext.cli.repl.end_signals import Signals
 from cortext.cli.repl.prompt_input import Reader, open_reader
 from cortext.cli.repl.repl_commands import (
     as_text,
@@ -14,13 +13,14 @@ from cortext.cli.repl.repl_commands import (
     visible_command_names,
 )
 from cortext.cli.repl.repl_state import Repl, is_interactive, tell, tell_error
+from cortext.cli.repl.termination_signals import Signals
 from cortext.cli.terminal_text import spawn
 from cortext.errors import CortextError
 from cortext.features.errors_log import write_error
 from cortext.features.spawn.agent_definitions import Agent
 from cortext.features.spawn.aurora_settings import SpawnSettings
+from cortext.features.spawn.open_spawn_session import SpawnSession
 from cortext.features.spawn.run_agent import Runner
-from cortext.features.spawn.spawn_sessions import SpawnSession
 
 _HOW_TO_LEAVE = "/exit or Ctrl+D leaves."
 

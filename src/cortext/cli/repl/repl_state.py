@@ -9,13 +9,13 @@ from shlex import quote
 from cortext import clock
 from cortext.catalog.row import ConversationRow
 from cortext.cli.error_output import report
-from cortext.cli.repl.end_signals import Signals
+from cortext.cli.repl.termination_signals import Signals
 from cortext.cli.terminal_text import clean, say
 from cortext.errors import CortextError, SessionStorageError
 from cortext.features.spawn.agent_definitions import Agent
 from cortext.features.spawn.aurora_settings import SpawnSettings
+from cortext.features.spawn.open_spawn_session import SpawnSession
 from cortext.features.spawn.run_agent import Runner
-from cortext.features.spawn.spawn_sessions import SpawnSession
 
 
 class Repl:

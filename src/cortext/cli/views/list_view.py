@@ -19,7 +19,7 @@ from cortext.cli.terminal_text import cells, cut_to_terminal, local, say, say_da
 from cortext.cli.views.text_table import align, find_width, format_local_times
 from cortext.clock import ago, from_micros
 from cortext.features.archive.background_sync import notice, start_in_background
-from cortext.features.listing.background_reading import (
+from cortext.features.listing.background_catalog_refresh import (
     start_background_counting,
     start_background_reading,
 )
@@ -32,7 +32,7 @@ from cortext.features.listing.conversation_list import (
 )
 from cortext.features.listing.project_names import project_names
 from cortext.features.listing.project_names import short_path as short
-from cortext.tools.command_files import has_workspace_command
+from cortext.tools.slash_command_files import has_workspace_command
 from cortext.workspace.conversation_types import Types, UnknownTypeError
 
 _MAX_NOTES = 3

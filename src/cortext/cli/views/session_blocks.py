@@ -12,8 +12,8 @@ from cortext.cli.terminal_text import local
 from cortext.cli.views.bar_chart import counted
 from cortext.cli.views.conversation_render import ConversationPage, PageBlock
 from cortext.formats import tool_call_stubs
-from cortext.formats.head_and_lines import place_invocations
-from cortext.formats.history_parts import history
+from cortext.formats.history_in_order import history
+from cortext.formats.line_formats import place_invocations
 from cortext.formats.tool_call_stubs import ToolCall, ToolResult
 from cortext.model import json_codec
 from cortext.model.message import SessionMessage, ToolInvocation

@@ -12,7 +12,7 @@ from cortext.cli.terminal_text import clean, local, one_line
 from cortext.cli.views.list_view import columns
 from cortext.features.listing.store_sessions import folder_of, is_server, list_sessions
 from cortext.model.session_summary import SessionSummary
-from cortext.service.stores.server_urls import url_without_secrets
+from cortext.service.stores.store_url_checks import url_without_secrets
 
 
 def list_store(store: str, as_json: bool, options: dict[str, Any]) -> None:

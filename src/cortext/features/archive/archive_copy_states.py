@@ -8,10 +8,10 @@ import os
 import msgspec
 
 from cortext import paths
+from cortext.durability.durable_files import make_private_dir, replace
 from cortext.durability.gzip_members import SUFFIX, Packed
 from cortext.durability.incremental_copy import CopyState
 from cortext.durability.read_files import open_file, read_file
-from cortext.durability.replace_file import make_private_dir, replace
 from cortext.model import json_codec
 from cortext.tools.registry import tool_names
 

@@ -15,17 +15,17 @@ import msgspec
 
 from cortext import clock, paths
 from cortext.config import Config
+from cortext.durability.durable_files import make_private_dir, sweep_temps
 from cortext.durability.file_lock import FileLock
 from cortext.durability.gzip_members import SUFFIX
-from cortext.durability.replace_file import make_private_dir, sweep_temps
 from cortext.durability.trash_folder import Trash, TrashEntry
 from cortext.errors import CortextError, SessionNotFoundError, SessionStorageError, reason_of
 from cortext.features.archive.archive_copy_states import Memory, folder_of, temp_dir
 from cortext.features.archive.transcript_copier import Copier
-from cortext.model import record_dicts
+from cortext.model import message_dicts
 from cortext.tools import jsonl_transcripts
 from cortext.tools.archive_items import ArchiveItem, Failures, archive_source
-from cortext.tools.forgotten_sessions import DeletedSession, forgotten, record_deleted_session
+from cortext.tools.deleted_sessions import DeletedSession, forgotten, record_deleted_session
 from cortext.tools.registry import open_bridge, tool_names
 
 _log = logging.getLogger("cortext.archive")
@@ -257,7 +257,7 @@ def forget(tool: str, id: str, title: str = "", *, wait: float = 10.0) -> Delete
         label = f"{tool} {id}: {title}" if title else f"{tool} {id}"
         entry = Trash(paths.trash()).put(label, copies) if copies else None
         names = tuple(os.path.relpath(path, folder_of(tool)) for path in copies)
-        record_deleted_session(DeletedSession(tool, id, record_dicts.iso(clock.now()), names))
+        record_deleted_session(DeletedSession(tool, id, message_dicts.iso(clock.now()), names))
     return Deleted(entry, own[0] if own else "")
 
 
@@ -268,7 +268,7 @@ def skip_session(tool: str, id: str, *, wait: float = 10.0) -> None:
     """
     with archive_lock(wait):
         _prepare()
-        record_deleted_session(DeletedSession(tool, id, record_dicts.iso(clock.now())))
+        record_deleted_session(DeletedSession(tool, id, message_dicts.iso(clock.now())))
 
 
 def copies_of(tool: str, id: str) -> list[str]:

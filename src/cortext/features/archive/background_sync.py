@@ -8,7 +8,7 @@ import time
 
 from cortext import paths
 from cortext.config import Config
-from cortext.durability.replace_file import make_private_dir
+from cortext.durability.durable_files import make_private_dir
 from cortext.features.errors_log import write_error
 
 EVERY = 300.0

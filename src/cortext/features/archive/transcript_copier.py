@@ -6,9 +6,9 @@ import os
 from functools import partial
 
 from cortext import paths
+from cortext.durability.durable_files import remove_if_there
 from cortext.durability.gzip_members import SUFFIX
 from cortext.durability.incremental_copy import CopyState, CopyUpdate, follow, stat_fingerprint
-from cortext.durability.replace_file import remove_if_there
 from cortext.errors import CortextError
 from cortext.features.archive.archive_copy_states import folder_of, temp_dir
 from cortext.features.secrets.redaction_record import (

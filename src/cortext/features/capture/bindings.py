@@ -23,14 +23,14 @@ from cortext.catalog.row import ConversationRow
 from cortext.catalog.workspace_scan import stat_files
 from cortext.durability.read_files import read_file
 from cortext.errors import CortextError, SessionCorruptedError, SessionNotFoundError
+from cortext.features.capture.agent_config import AgentConfig, fill_in, find_config
 from cortext.features.capture.capture_permission import allow, may_capture
-from cortext.features.capture.model_and_servers import AgentConfig, fill_in, find_config
 from cortext.features.capture.transcripts import Found, find_transcript
 from cortext.features.errors_log import write_error
 from cortext.formats.folder import FOLDER
-from cortext.formats.history_parts import is_abandoned
-from cortext.formats.record_lines import decode_lines
-from cortext.model import record_dicts
+from cortext.formats.history_in_order import is_abandoned
+from cortext.formats.message_lines import decode_lines
+from cortext.model import message_dicts
 from cortext.model.json_values import parse_time
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
@@ -102,10 +102,10 @@ def bind(
     others = [each for each in bound if each.place != ref.place]
     found = find_transcript(tool, session_id, path)
     model, messages = _model_and_messages(found)
-    now = record_dicts.iso(clock.now())
+    now = message_dicts.iso(clock.now())
     start = find_exchange_start(messages) if after is None else _time_to_message_id(messages, after)
     start = start or (now if others and after is None else "")
-    times = {message.id: record_dicts.iso(message.timestamp) for message in messages}
+    times = {message.id: message_dicts.iso(message.timestamp) for message in messages}
     for other in others:
         end_binding(other, tool, session_id, start or now, times.get(start))
     binding = ToolBinding(

@@ -19,9 +19,9 @@ from typing import NamedTuple
 from msgspec import structs
 from msgspec.structs import replace
 
+from cortext.durability.durable_files import side_dir, storage_errors
 from cortext.durability.file_lock import FileLock
 from cortext.durability.read_files import read_file
-from cortext.durability.replace_file import side_dir, storage_errors
 from cortext.errors import CortextError, SessionStorageError, file_and_reason, is_temporary
 from cortext.features.capture.bindings import (
     ConversationRef,
@@ -41,15 +41,15 @@ from cortext.features.capture.capture_progress_and_ledger import (
     point_key,
     store_progress,
 )
-from cortext.features.capture.pending_bindings import describe_pending, resolve_pending_by_content
-from cortext.features.capture.reconcile import (
+from cortext.features.capture.message_reconciliation import (
     Copies,
     Ledger,
     ToolTranscript,
     apply_changes,
     find_changes,
 )
-from cortext.features.capture.session_facts import (
+from cortext.features.capture.pending_bindings import describe_pending, resolve_pending_by_content
+from cortext.features.capture.transcript_metadata import (
     FactsOfBinding,
     facts_of_messages,
     facts_of_session,
@@ -62,13 +62,19 @@ from cortext.features.capture.transcripts import (
     transcript_at,
 )
 from cortext.formats.folder import FOLDER
-from cortext.formats.record_lines import decode_lines, in_time_order
+from cortext.formats.message_lines import decode_lines, in_time_order
 from cortext.model.closing_phrases import is_closing
 from cortext.model.message import SessionMessage
 from cortext.model.tool_binding import ToolBinding, bindings_of
 from cortext.stores.folder import FolderStore
 from cortext.stores.workspace_layout import ConversationPath, conversations_dir
-from cortext.tools.new_messages import FilePosition, Follows, FollowsRows, MessageDelta, mark_of
+from cortext.tools.new_transcript_lines import (
+    FilePosition,
+    Follows,
+    FollowsRows,
+    MessageDelta,
+    mark_of,
+)
 from cortext.tools.reader_protocol import Bridge, TranscriptSource
 from cortext.tools.registry import find_tool
 from cortext.workspace.idle_conversations import REASON

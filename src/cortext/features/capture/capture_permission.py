@@ -14,7 +14,7 @@ import os
 from hashlib import blake2b
 
 from cortext import paths
-from cortext.durability.replace_file import make_private_dir
+from cortext.durability.durable_files import make_private_dir
 from cortext.features.capture.transcripts import find_transcript
 from cortext.stores.workspace_layout import ConversationPath
 

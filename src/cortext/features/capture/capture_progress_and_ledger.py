@@ -22,19 +22,19 @@ from msgspec import DecodeError, Struct, ValidationError
 from msgspec.json import Decoder, encode
 
 from cortext import paths
-from cortext.durability.replace_file import (
+from cortext.durability.durable_files import (
     make_private_dir,
     remove_if_there,
     sweep_temps,
     temp_name,
 )
-from cortext.model import json_codec, record_dicts
+from cortext.model import json_codec, message_dicts
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.model.tool_binding import ToolBinding
 from cortext.stores.file_fingerprint import Fingerprint
 from cortext.stores.workspace_layout import ConversationPath
-from cortext.tools.new_messages import FilePosition
+from cortext.tools.new_transcript_lines import FilePosition
 
 _MAX_RECENT = 400
 _OLD_SECONDS = 90 * 86_400
@@ -141,7 +141,7 @@ class CaptureLedger:
     def __init__(self, place: ConversationPath, head: Session) -> None:
         self._path = f"{_progress_path(place)}{_LEDGER_SUFFIX}"
         # The first line names the owner: another conversation may have had this place before.
-        owner = f"{head.id} {record_dicts.iso(head.created_at)}"
+        owner = f"{head.id} {message_dicts.iso(head.created_at)}"
         self._first_line = json_codec.encode([place.folder, owner])
 
     def read(self) -> dict[str, CapturedMessage]:

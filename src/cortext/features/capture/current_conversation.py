@@ -15,7 +15,7 @@ from cortext.features.capture.pending_bindings import (
     find_pending,
     resolve_pending_all,
 )
-from cortext.features.capture.session_facts import default_title
+from cortext.features.capture.transcript_metadata import default_title
 from cortext.features.capture.transcripts import find_transcript
 from cortext.model.tool_binding import ToolBinding, binding_to_json
 from cortext.tools.surrounding_session import Inside, here

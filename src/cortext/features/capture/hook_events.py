@@ -20,14 +20,14 @@ from cortext import paths
 from cortext.catalog.catalog import Catalog
 from cortext.config import Config
 from cortext.durability.read_files import read_tail
-from cortext.features.capture.bindings import ConversationRef, find_binding, is_bound, row_of
-from cortext.features.capture.capture import capture
-from cortext.features.capture.model_and_servers import (
+from cortext.features.capture.agent_config import (
     find_config,
     forget_model,
     note_config,
     remember_model,
 )
+from cortext.features.capture.bindings import ConversationRef, find_binding, is_bound, row_of
+from cortext.features.capture.capture import capture
 from cortext.features.capture.pending_bindings import (
     find_pending,
     resolve_pending,
@@ -38,9 +38,9 @@ from cortext.features.manage.auto_pause import start_pausing
 from cortext.model import json_codec
 from cortext.model.closing_phrases import is_closing
 from cortext.stores.folder import FolderStore
-from cortext.tools.processes import Process
 from cortext.tools.registry import find_tool
 from cortext.tools.running_sessions import forget_running, note_running, tool_process
+from cortext.tools.system_processes import Process
 from cortext.workspace.idle_conversations import find_idle
 from cortext.workspace.workspace import Workspace
 
@@ -247,7 +247,7 @@ def _is_completed(ref: ConversationRef) -> bool:
 def _stop(ref: ConversationRef) -> None:
     """Stop the conversation as `cortext stop` does."""
     # Import late: few events stop a conversation, and git and the archive take 6 ms to load.
-    from cortext.features.manage.stop import stop
+    from cortext.features.manage.stop_conversation import stop
 
     stop(row_of(ref), summary=None)
 

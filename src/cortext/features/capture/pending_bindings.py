@@ -17,8 +17,9 @@ from msgspec import Struct
 
 from cortext import clock, paths
 from cortext.catalog.row import ConversationRow
-from cortext.durability.replace_file import make_private_dir, remove_if_there, replace
+from cortext.durability.durable_files import make_private_dir, remove_if_there, replace
 from cortext.errors import CortextError
+from cortext.features.capture.agent_config import find_config
 from cortext.features.capture.bindings import (
     ConversationRef,
     add_binding,
@@ -29,20 +30,19 @@ from cortext.features.capture.bindings import (
     link_session,
 )
 from cortext.features.capture.capture_permission import allow, is_allowed
-from cortext.features.capture.model_and_servers import find_config
 from cortext.features.capture.transcripts import find_transcript
-from cortext.formats.history_parts import is_abandoned
-from cortext.model import record_dicts
+from cortext.formats.history_in_order import is_abandoned
+from cortext.model import message_dicts
 from cortext.model.json_values import parse_time
 from cortext.model.session import Session
 from cortext.model.tool_binding import ToolBinding, bindings_of, change_bindings
 from cortext.stores.folder import FolderStore
 from cortext.stores.workspace_layout import ConversationPath
-from cortext.tools.processes import Process, find_process, folder_of
 from cortext.tools.reader_protocol import TranscriptSource
 from cortext.tools.registry import is_tool, open_bridge
 from cortext.tools.running_sessions import TICK, still_runs
 from cortext.tools.surrounding_session import Inside, holding, may_have_changed_session, written_at
+from cortext.tools.system_processes import Process, find_process, folder_of
 from cortext.workspace.workspace import Workspace
 
 _log = logging.getLogger("cortext.features")
@@ -72,7 +72,7 @@ def bind_process(
     stored = Workspace(ref.root).store.read(ref.path)[0].messages
     binding = ToolBinding(
         tool=tool,
-        start=record_dicts.iso(clock.now() - _MAX_REQUEST_AGE),
+        start=message_dicts.iso(clock.now() - _MAX_REQUEST_AGE),
         end="",
         pid=process.pid,
         process_start=process.started,
@@ -317,7 +317,7 @@ def _find_command_start(
         is_command = message.role == "user" and message.content.startswith(_COMMAND_PREFIX)
         if is_command and message.timestamp > since:
             start = find_exchange_start(messages[:number])
-            times = {m.id: record_dicts.iso(m.timestamp) for m in messages[:number]}
+            times = {m.id: message_dicts.iso(m.timestamp) for m in messages[:number]}
             return _ExchangeStart(start, times.get(start, ""))
     return None
 

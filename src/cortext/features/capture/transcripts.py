@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from cortext.errors import CortextError, is_temporary
 from cortext.model.message import SessionMessage
 from cortext.tools import transcript_folders
-from cortext.tools.new_messages import (
+from cortext.tools.new_transcript_lines import (
     FilePosition,
     Follows,
     FollowsLastRows,

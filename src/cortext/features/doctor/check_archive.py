@@ -14,16 +14,16 @@ from typing import NamedTuple
 
 from cortext import paths
 from cortext.durability.disk_sync import sync_dir
-from cortext.durability.file_lock import FileLock
-from cortext.durability.gzip_members import MOST, SUFFIX, BrokenMemberError, Packed, pack
-from cortext.durability.incremental_copy import rename_old_copy, stamp
-from cortext.durability.read_files import open_file, read_range
-from cortext.durability.replace_file import (
+from cortext.durability.durable_files import (
     link_or_copy,
     make_private_dir,
     replace,
     storage_errors,
 )
+from cortext.durability.file_lock import FileLock
+from cortext.durability.gzip_members import MOST, SUFFIX, BrokenMemberError, Packed, pack
+from cortext.durability.incremental_copy import rename_old_copy, stamp
+from cortext.durability.read_files import open_file, read_range
 from cortext.errors import CortextError, SessionLockedError, SessionStorageError, reason_of
 from cortext.features.archive.archive_copy_states import Memory, folder_of, temp_dir
 from cortext.features.archive.archive_sync import sync
@@ -36,7 +36,7 @@ from cortext.features.doctor.problem import (
     Repaired,
     report_unreadable,
 )
-from cortext.model import json_codec, record_dicts
+from cortext.model import json_codec, message_dicts
 from cortext.tools.archive_items import archive_source
 from cortext.tools.registry import tool_names
 
@@ -235,7 +235,7 @@ def _read_uncompressed(fd: int, packed: Packed) -> list[bytes]:
     end = packed.members[0].at if packed.members else packed.end + packed.rest
     data = read_range(fd, 0, end)
     try:
-        record_dicts.as_dict(json_codec.decode(data.partition(b"\n")[0]))
+        message_dicts.as_dict(json_codec.decode(data.partition(b"\n")[0]))
     except ValueError:
         return []
     return [data]

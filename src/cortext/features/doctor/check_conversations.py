@@ -12,15 +12,15 @@ from functools import partial
 from typing import NamedTuple
 
 from cortext.durability.atomic_folders import swap_folder, write_folder
-from cortext.durability.file_lock import FileLock
-from cortext.durability.read_files import read_file
-from cortext.durability.replace_file import (
+from cortext.durability.durable_files import (
     all_set_aside,
     refuse_link,
     set_aside,
     side_dir,
     storage_errors,
 )
+from cortext.durability.file_lock import FileLock
+from cortext.durability.read_files import read_file
 from cortext.errors import NewerVersionError
 from cortext.features.doctor.problem import (
     NOTE,
@@ -35,16 +35,16 @@ from cortext.features.doctor.problem import (
 )
 from cortext.features.doctor.repair import ensure_nothing_lost
 from cortext.features.doctor.salvage.damaged_text import HALF
-from cortext.features.doctor.salvage.missing_results import (
-    describe_append,
-    describe_missing_results,
-    stub_missing_results,
-)
-from cortext.features.doctor.salvage.other_sources import (
+from cortext.features.doctor.salvage.lost_message_sources import (
     add_from_git,
     capture_again,
     committed_versions,
     read_set_aside,
+)
+from cortext.features.doctor.salvage.missing_tool_results import (
+    describe_append,
+    describe_missing_results,
+    stub_missing_results,
 )
 from cortext.features.doctor.salvage.salvage_heads import (
     Head,
@@ -63,10 +63,10 @@ from cortext.features.doctor.salvage.salvaged_lines_result import (
 )
 from cortext.formats import folder
 from cortext.formats.folder import FOLDER
-from cortext.formats.head_and_lines import StoredRecords, join
-from cortext.formats.record_lines import RecordBlock, encode_record
+from cortext.formats.line_formats import StoredRecords, join
+from cortext.formats.message_lines import RecordBlock, encode_record
 from cortext.model.message import SessionMessage
-from cortext.stores.damage_report import refuse_newer
+from cortext.stores.damage_checks import refuse_newer
 from cortext.stores.folder import FolderStore
 from cortext.stores.workspace_layout import ConversationPath, conversations_dir, title_in
 from cortext.workspace.conversation_types import Types

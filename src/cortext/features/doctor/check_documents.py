@@ -10,9 +10,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple, cast
 
-from cortext.durability.file_lock import FileLock
-from cortext.durability.read_files import read_file, read_file_and_stat
-from cortext.durability.replace_file import (
+from cortext.durability.durable_files import (
     all_set_aside,
     refuse_link,
     replace,
@@ -20,6 +18,8 @@ from cortext.durability.replace_file import (
     side_dir,
     storage_errors,
 )
+from cortext.durability.file_lock import FileLock
+from cortext.durability.read_files import read_file, read_file_and_stat
 from cortext.errors import NewerVersionError
 from cortext.features.doctor.problem import (
     CONFLICT,
@@ -44,7 +44,7 @@ from cortext.features.doctor.salvage.damaged_text import (
     repair_value_characters,
     split_conflict,
 )
-from cortext.features.doctor.salvage.missing_results import (
+from cortext.features.doctor.salvage.missing_tool_results import (
     describe_missing_results,
     stub_missing_results,
 )
@@ -60,7 +60,7 @@ from cortext.formats import document
 from cortext.formats.document import EncodedRecords
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
-from cortext.stores.damage_report import refuse_newer
+from cortext.stores.damage_checks import refuse_newer
 from cortext.stores.document import SessionStorage
 
 _POSITION = re.compile(r" at (?:character|byte) (\d+)")

@@ -12,8 +12,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import NamedTuple
 
-from cortext.durability.read_files import read_file
-from cortext.durability.replace_file import (
+from cortext.durability.durable_files import (
     all_set_aside,
     refuse_link,
     replace,
@@ -21,6 +20,7 @@ from cortext.durability.replace_file import (
     side_dir,
     storage_errors,
 )
+from cortext.durability.read_files import read_file
 from cortext.errors import NewerVersionError
 from cortext.features.doctor.problem import (
     NOTHING,
@@ -35,12 +35,12 @@ from cortext.features.doctor.problem import (
 from cortext.features.doctor.repair import ensure_nothing_lost
 from cortext.features.doctor.salvage.damaged_text import HALF, repair_characters
 from cortext.features.doctor.salvage.json_scan import may_be_object
-from cortext.features.doctor.salvage.missing_results import (
+from cortext.features.doctor.salvage.lost_message_sources import read_set_aside
+from cortext.features.doctor.salvage.missing_tool_results import (
     describe_append,
     describe_missing_results,
     stub_missing_results,
 )
-from cortext.features.doctor.salvage.other_sources import read_set_aside
 from cortext.features.doctor.salvage.salvage_heads import (
     Head,
     SalvagedHead,
@@ -59,11 +59,11 @@ from cortext.features.doctor.salvage.salvaged_lines_result import (
     read_sound_lines,
 )
 from cortext.formats import log
-from cortext.formats.head_and_lines import StoredRecords, join
+from cortext.formats.line_formats import StoredRecords, join
 from cortext.formats.log import LOG
-from cortext.formats.record_lines import RecordBlock, decode_record, encode_record
+from cortext.formats.message_lines import RecordBlock, decode_record, encode_record
 from cortext.model.message import SessionMessage
-from cortext.stores.damage_report import refuse_newer
+from cortext.stores.damage_checks import refuse_newer
 from cortext.stores.log import LogStore
 
 

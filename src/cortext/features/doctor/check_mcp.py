@@ -18,7 +18,7 @@ import msgspec
 from cortext.durability.read_files import read_file
 from cortext.errors import why
 from cortext.tools.mcp_entry import command_in
-from cortext.tools.settings import server_file
+from cortext.tools.settings_files import server_file
 
 PRESENT, MISSING, OTHER, GONE = "present", "missing", "another program", "its program is gone"
 OFF, UNREADABLE = "turned off", "settings cannot be read"

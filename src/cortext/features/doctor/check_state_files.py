@@ -19,13 +19,13 @@ from msgspec import DecodeError, ValidationError
 from msgspec.json import decode
 
 from cortext import paths
-from cortext.catalog.database import remove_database
 from cortext.catalog.documents.document_index import SessionIndex
+from cortext.catalog.rebuildable_database import remove_database
+from cortext.durability.durable_files import remove_if_there, replace, set_aside, storage_errors
 from cortext.durability.file_lock import FileLock
 from cortext.durability.gzip_members import read_packed
 from cortext.durability.incremental_copy import CopyState
 from cortext.durability.read_files import read_file
-from cortext.durability.replace_file import remove_if_there, replace, set_aside, storage_errors
 from cortext.errors import CortextError
 from cortext.features.archive.archive_copy_states import folder_of
 from cortext.features.archive.archive_sync import archive_lock
@@ -41,16 +41,16 @@ from cortext.features.doctor.problem import (
     pluralize,
     report_unreadable,
 )
-from cortext.features.secrets.purge_index import is_unfinished, purge_words
+from cortext.features.secrets.redacted_text_purge import is_unfinished, purge_words
 from cortext.features.secrets.redaction_record import (
     ArchiveRedactions,
     archive_name,
     find_fingerprints,
 )
 from cortext.features.secrets.redactor import redaction_key
-from cortext.model import json_codec, record_dicts
+from cortext.model import json_codec, message_dicts
 from cortext.stores.document import SessionStorage
-from cortext.tools import forgotten_sessions
+from cortext.tools import deleted_sessions
 from cortext.tools.registry import tool_names
 
 _LARGE_DATABASE = 64 << 20
@@ -89,7 +89,7 @@ def check_archive_notes() -> Iterator[CheckResult]:
         path = os.path.join(paths.archive(), ".known", f"{tool}.json")
         yield _check_file(path, _is_sound_cache, _report_cache)
     yield _check_file(
-        forgotten_sessions.path(), lambda data: not _incomplete_lines(data), _report_deleted_list
+        deleted_sessions.path(), lambda data: not _incomplete_lines(data), _report_deleted_list
     )
 
 
@@ -175,7 +175,7 @@ def _report_deleted_list(path: str, data: bytes) -> CheckResult:
 
 def _is_object(data: bytes) -> bool:
     try:
-        record_dicts.as_dict(json_codec.decode(data))
+        message_dicts.as_dict(json_codec.decode(data))
     except ValueError:
         return False
     return True

@@ -18,7 +18,7 @@ from cortext.features.doctor.problem import (
     pluralize,
     report_unreadable,
 )
-from cortext.formats.record_lines import Damage
+from cortext.formats.message_lines import Damage
 from cortext.tools.archive_items import archive_source
 from cortext.tools.descriptor import Tool
 from cortext.tools.reader_protocol import TranscriptSource

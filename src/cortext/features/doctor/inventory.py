@@ -22,7 +22,7 @@ from cortext.features.doctor.check_documents import check_document
 from cortext.features.doctor.check_logs import check_log
 from cortext.features.doctor.check_transcripts import check_transcript, list_transcripts
 from cortext.features.doctor.problem import CheckResult, is_absent
-from cortext.features.listing.spawn_and_program_sessions import log_folders, shelves
+from cortext.features.listing.standalone_sessions import log_folders, shelves
 from cortext.features.secrets.adapter_side_files import adapter_folders
 from cortext.stores import workspace_layout
 from cortext.stores.ids_in_folder import session_names

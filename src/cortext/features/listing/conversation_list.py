@@ -20,7 +20,7 @@ from cortext.config import Config
 from cortext.errors import SessionStorageError
 from cortext.features.listing.message_counts import Progress, add_counts
 from cortext.features.listing.row_filters import below_folder, is_in_project, without_copies
-from cortext.features.listing.spawn_and_program_sessions import (
+from cortext.features.listing.standalone_sessions import (
     find_named,
     imported_from,
     list_standalone,

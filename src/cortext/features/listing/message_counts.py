@@ -15,8 +15,8 @@ import msgspec
 from msgspec.structs import replace
 
 from cortext.catalog.catalog import Catalog
+from cortext.catalog.message_and_token_counts import SessionCounts
 from cortext.catalog.row import ConversationRow
-from cortext.catalog.session_counts import SessionCounts
 from cortext.errors import CortextError
 
 _LARGE_FILE = 8 << 20

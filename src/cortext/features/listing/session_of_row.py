@@ -9,7 +9,7 @@ from typing import NamedTuple
 from cortext.catalog.row import ConversationRow
 from cortext.errors import SessionNotFoundError
 from cortext.features.capture.transcripts import Found, find_transcript, transcript_at
-from cortext.formats.record_lines import Damage
+from cortext.formats.message_lines import Damage
 from cortext.model.session import Session
 from cortext.stores.folder import FolderStore
 from cortext.stores.store_registry import open_session_store

@@ -15,7 +15,7 @@ import msgspec
 from cortext import paths
 from cortext.catalog.documents.document_index import IndexedStorage, SessionIndex
 from cortext.errors import AmbiguousIdError, SessionNotFoundError, SessionStorageError
-from cortext.formats.record_lines import Damage
+from cortext.formats.message_lines import Damage
 from cortext.model.session import Session
 from cortext.model.session_summary import SessionSummary
 from cortext.model.title import generate_title

@@ -6,8 +6,8 @@ import logging
 import os
 
 from cortext.config import Config
+from cortext.durability.durable_files import replace, side_dir
 from cortext.durability.read_files import read_file
-from cortext.durability.replace_file import replace, side_dir
 from cortext.errors import CortextError
 from cortext.features.archive.archive_sync import keep
 from cortext.git.commit_conversation import record

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from cortext.catalog.row import ConversationRow, NotInWorkspaceError
 from cortext.errors import CortextError
 from cortext.features.capture.capture_before_reading import capture_pending
-from cortext.features.manage.adopt import as_conversation
+from cortext.features.manage.adopt_session import as_conversation
 from cortext.model.session import Session
 from cortext.workspace.workspace import Started, Workspace
 

@@ -12,7 +12,7 @@ from cortext.catalog.catalog import Catalog
 from cortext.catalog.fulltext.fulltext_index import FulltextIndex
 from cortext.catalog.log_sessions import SUFFIX, remove_former_index
 from cortext.catalog.row import ConversationRow
-from cortext.durability.replace_file import all_set_aside, remove_if_there, storage_errors
+from cortext.durability.durable_files import all_set_aside, remove_if_there, storage_errors
 from cortext.durability.trash_folder import Trash, TrashEntry
 from cortext.errors import AmbiguousIdError, CortextError, SessionNotFoundError
 from cortext.features.resume.agent_temp_files import delete_handoff_files

@@ -20,7 +20,7 @@ from cortext.catalog.tool_row_reader import read_session_row
 from cortext.features.capture.transcripts import transcript_in_file
 from cortext.features.listing.row_filters import without_copies
 from cortext.git.worktrees import same_folders
-from cortext.tools.forgotten_sessions import forgotten
+from cortext.tools.deleted_sessions import forgotten
 from cortext.tools.jsonl_transcripts import listed
 from cortext.workspace.moved_folders import MovedFolders, moved_folders
 

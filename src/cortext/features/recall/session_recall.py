@@ -17,10 +17,10 @@ from cortext.catalog.row import ConversationRow
 from cortext.catalog.row_text_redaction import shown
 from cortext.errors import CortextError
 from cortext.features.capture.transcripts import read_last_messages, transcript_at
-from cortext.features.listing.background_reading import start_background_counting
+from cortext.features.listing.background_catalog_refresh import start_background_counting
 from cortext.features.recall.project_conversations import StartedSession, find_latest
 from cortext.features.search.decisions import decisions_in
-from cortext.formats.history_parts import is_abandoned
+from cortext.formats.history_in_order import is_abandoned
 from cortext.formats.recall_text import RecallFact, render_recall
 from cortext.model.extractive_summary import open_point
 from cortext.model.ids import new_id

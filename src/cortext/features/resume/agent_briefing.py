@@ -13,8 +13,8 @@ from cortext.catalog.row import ConversationRow
 from cortext.clock import ago
 from cortext.errors import CortextError, InvalidTransitionError
 from cortext.features.listing.session_of_row import read
-from cortext.formats.framed_history import context_block, escape_field, escape_lines
 from cortext.formats.history_budget import render_briefing_history
+from cortext.formats.history_text import context_block, escape_field, escape_lines
 from cortext.model.ids import new_id
 from cortext.model.session import Session
 from cortext.stores.workspace_layout import document_in

@@ -11,7 +11,7 @@ import os
 import time
 
 from cortext import paths
-from cortext.durability.replace_file import make_private_dir, remove_if_there, storage_errors
+from cortext.durability.durable_files import make_private_dir, remove_if_there, storage_errors
 
 PIECES, INSTRUCTIONS, MODELS = "pieces", "instructions", "models"
 _KEPT_SECONDS = {PIECES: 86_400, INSTRUCTIONS: 7 * 86_400, MODELS: 7 * 86_400}

@@ -15,9 +15,9 @@ from cortext.catalog.row import ConversationRow
 from cortext.errors import CortextError
 from cortext.features.capture.transcripts import own_transcript
 from cortext.features.listing.session_of_row import read
-from cortext.features.resume.native_sessions import has_whole_conversation, row_bindings
+from cortext.features.resume.resumable_tool_sessions import has_whole_conversation, row_bindings
 from cortext.formats.history_budget import render_briefing_history
-from cortext.formats.history_parts import is_abandoned
+from cortext.formats.history_in_order import is_abandoned
 from cortext.model.ids import new_id
 from cortext.model.json_values import parse_time
 from cortext.model.message import SessionMessage

@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
-from cortext.catalog.database import micros
+from cortext.catalog.rebuildable_database import micros
 from cortext.catalog.row import ConversationRow
 from cortext.errors import CortextError
-from cortext.features.search.option_choices import chosen, offers, picked, points_at_option
-from cortext.formats.history_parts import is_abandoned
+from cortext.features.search.offered_choices import chosen, offers, picked, points_at_option
+from cortext.formats.history_in_order import is_abandoned
 from cortext.formats.text_search.search_query import folded, parse, spaced
 from cortext.model import summary_phrases
 from cortext.model.message import SessionMessage

@@ -8,14 +8,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 from zlib import crc32
 
-from cortext.catalog.database import micros, plain
 from cortext.catalog.fulltext.fulltext_index import MARKDOWN, SIDE, TITLE, TextEntry, Work
+from cortext.catalog.rebuildable_database import micros, plain
 from cortext.catalog.row import ConversationRow
 from cortext.durability.read_files import first_line_end, open_file, read_file, read_range
 from cortext.errors import CortextError, file_and_reason
 from cortext.features.capture.transcripts import Found, beside, current_position, read_new_messages
 from cortext.features.listing.session_of_row import LoadedRow, read_all, read_from, transcript_of
-from cortext.features.search.conversation_fingerprint import fingerprint_of
+from cortext.features.search.conversation_change_fingerprint import fingerprint_of
 from cortext.features.secrets.index_redactions import (
     find_redactor,
     redact_indexed_text,
@@ -24,12 +24,12 @@ from cortext.features.secrets.index_redactions import (
 from cortext.features.secrets.redactor import Redactor
 from cortext.formats.folder import FOLDER
 from cortext.formats.log import LOG
-from cortext.formats.record_lines import RecordTable, decode_lines
+from cortext.formats.message_lines import RecordTable, decode_lines
 from cortext.formats.text_search.search_query import spaced
 from cortext.formats.text_search.searchable_text import searchable_text_of, subagents_text
 from cortext.model.message import SessionMessage
 from cortext.stores import workspace_layout
-from cortext.tools.new_messages import FilePosition
+from cortext.tools.new_transcript_lines import FilePosition
 from cortext.workspace.conversation_types import Types
 
 _log = logging.getLogger("cortext.features")

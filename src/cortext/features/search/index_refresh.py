@@ -14,10 +14,13 @@ import msgspec
 
 from cortext.catalog.fulltext.fulltext_index import FulltextIndex, Identity, IndexRebuiltError, Work
 from cortext.catalog.row import ConversationRow
+from cortext.durability.durable_files import storage_errors
 from cortext.durability.file_lock import FileLock
-from cortext.durability.replace_file import storage_errors
 from cortext.errors import SessionLockedError, reason_of
-from cortext.features.search.conversation_fingerprint import markdown_fingerprint, row_fingerprint
+from cortext.features.search.conversation_change_fingerprint import (
+    markdown_fingerprint,
+    row_fingerprint,
+)
 from cortext.model import json_codec
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from itertools import islice
 from cortext.catalog.fulltext.fulltext_index import FulltextIndex, Identity, TextMatch
 from cortext.catalog.fulltext.ranked_matches import RankedConversation
 from cortext.catalog.row import ConversationRow
-from cortext.features.search.scan_values import ScanLimits, TranscriptScan
 from cortext.features.search.search import TextFilter
-from cortext.formats.text_search.literal_text import LiteralText
+from cortext.features.search.transcript_scan_result import ScanLimits, TranscriptScan
+from cortext.formats.text_search.literal_query import LiteralText
 from cortext.formats.text_search.search_query import Query, parse
 
 _LINE = 4

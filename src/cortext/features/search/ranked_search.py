@@ -32,8 +32,8 @@ from cortext.catalog.fulltext.spelling_suggestions import unknown
 from cortext.catalog.row import ConversationRow
 from cortext.features.listing.row_filters import below_folder
 from cortext.features.search.literal_search import IndexedTexts, find_literal
-from cortext.features.search.scan_values import ScanLimits, TranscriptScan
 from cortext.features.search.search import SearchHit, TextFilter, Texts, safe_snippet
+from cortext.features.search.transcript_scan_result import ScanLimits, TranscriptScan
 from cortext.formats.text_search.query_words import content_words, term_text
 from cortext.formats.text_search.search_query import Clause, Query, Snippet, Term, find
 from cortext.formats.text_search.text_folding import folded

@@ -38,7 +38,7 @@ from cortext.features.listing.row_filters import in_folder, without_copies
 from cortext.features.search.index_refresh import RefreshedTexts, refresh
 from cortext.formats.folder import FOLDER
 from cortext.formats.log import LOG
-from cortext.formats.record_lines import decode_lines
+from cortext.formats.message_lines import decode_lines
 from cortext.formats.text_search.search_query import Query, Snippet, Term, parse, snippet
 from cortext.formats.text_search.searchable_text import searchable_text_of
 from cortext.model.safe_text import clean, without_terminal_codes

@@ -22,8 +22,8 @@ from cortext.features.search.ranked_search import (
     ranked_hits,
     useful_texts,
 )
-from cortext.features.search.scan_values import ScanLimits
 from cortext.features.search.search import Search, SearchHit, TextFilter, Texts, hits
+from cortext.features.search.transcript_scan_result import ScanLimits
 from cortext.formats.text_search.search_query import Clause, Query, Term, find, parse
 
 _MIN_EXAMINED = 200

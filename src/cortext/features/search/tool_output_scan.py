@@ -16,17 +16,17 @@ from typing import Any, cast
 
 import msgspec
 
-from cortext.catalog.database import micros
 from cortext.catalog.fulltext.fulltext_index import SIDE, Identity
+from cortext.catalog.rebuildable_database import micros
 from cortext.catalog.row import ConversationRow
 from cortext.errors import CortextError, file_and_reason
 from cortext.features.capture.transcripts import Found
 from cortext.features.listing.session_of_row import LoadedRow, read_all, read_from, transcript_of
-from cortext.features.search.scan_values import ScanLimits, TranscriptScan
 from cortext.features.search.search import SearchHit, TextFilter
+from cortext.features.search.transcript_scan_result import ScanLimits, TranscriptScan
 from cortext.features.secrets.index_redactions import find_redactor, redact_message
 from cortext.features.secrets.redactor import Redactor
-from cortext.formats.text_search.literal_text import LiteralText, excerpt
+from cortext.formats.text_search.literal_query import LiteralText, excerpt
 from cortext.formats.text_search.search_query import Snippet
 from cortext.model.message import SessionMessage
 from cortext.model.safe_text import clean, without_terminal_codes

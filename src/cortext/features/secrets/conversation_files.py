@@ -7,9 +7,11 @@ import re
 from collections.abc import Iterator
 
 from cortext.catalog.row import ConversationRow
+from cortext.durability.durable_files import all_set_aside
 from cortext.durability.read_files import read_file
-from cortext.durability.replace_file import all_set_aside
-from cortext.features.secrets.file_readers import (
+from cortext.features.secrets.leftover_temp_files import is_temp
+from cortext.features.secrets.redactor import decode_line, may_hold_secret
+from cortext.features.secrets.text_pieces import (
     TextPiece,
     Unread,
     collect_unreadable,
@@ -17,8 +19,6 @@ from cortext.features.secrets.file_readers import (
     read_files_pieces,
     read_line_pieces,
 )
-from cortext.features.secrets.leftover_temp_files import is_temp
-from cortext.features.secrets.redactor import decode_line, may_hold_secret
 from cortext.stores.workspace_layout import ConversationPath, conversations_dir
 
 

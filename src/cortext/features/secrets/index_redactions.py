@@ -14,7 +14,7 @@ from cortext import paths
 from cortext.durability.gzip_members import SUFFIX
 from cortext.features.secrets.redaction_record import ArchiveRedactions, archive_name
 from cortext.features.secrets.redactor import Redactor, redact_json
-from cortext.model import record_dicts
+from cortext.model import message_dicts
 from cortext.model.message import SessionMessage, message_from_dict
 from cortext.model.secrets.detector import mask_text
 from cortext.tools.archive_items import archive_source
@@ -45,7 +45,7 @@ def redact_message(message: SessionMessage, mask: Redactor) -> SessionMessage:
 
     `mask` decides which secrets are redacted.
     """
-    redacted = cast("dict[str, Any]", redact_json(record_dicts.message_to_dict(message), mask))
+    redacted = cast("dict[str, Any]", redact_json(message_dicts.message_to_dict(message), mask))
     return message_from_dict(redacted)
 
 

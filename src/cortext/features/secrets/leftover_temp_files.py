@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator
 
 from cortext import paths
 from cortext.catalog.row import ConversationRow
-from cortext.durability.replace_file import remove_if_there
+from cortext.durability.durable_files import remove_if_there
 from cortext.features.archive.archive_copy_states import temp_dir
-from cortext.features.secrets.file_readers import collect_unreadable
+from cortext.features.secrets.text_pieces import collect_unreadable
 from cortext.stores.workspace_layout import conversations_dir
 from cortext.tools.registry import tool_names
 from cortext.tools.transcript_folders import archive_home

@@ -23,11 +23,11 @@ from msgspec import DecodeError, ValidationError
 from msgspec.json import Decoder
 
 from cortext import paths
+from cortext.durability.durable_files import make_private_dir, replace, storage_errors, temp_name
+from cortext.durability.durable_files import write_new as write
 from cortext.durability.gzip_members import MOST, SUFFIX, pack, read_packed
 from cortext.durability.incremental_copy import CopyState, TailBuffer
 from cortext.durability.read_files import read_blocks, read_file
-from cortext.durability.replace_file import make_private_dir, replace, storage_errors, temp_name
-from cortext.durability.replace_file import write_new as write
 from cortext.features.archive.archive_copy_states import temp_dir
 from cortext.features.secrets.redactor import Redactor, key_name, redact_file_bytes
 from cortext.model import json_codec

@@ -17,8 +17,7 @@ from collections.abc import Collection, Iterator
 from typing import Any, cast
 
 from cortext import paths
-from cortext.durability.read_files import read_file
-from cortext.durability.replace_file import (
+from cortext.durability.durable_files import (
     link_or_copy,
     make_private_dir,
     remove_if_there,
@@ -26,12 +25,13 @@ from cortext.durability.replace_file import (
     temp_name,
     write_new,
 )
+from cortext.durability.read_files import read_file
 from cortext.errors import CortextError
 from cortext.formats import line_checksum
 from cortext.model import json_codec
 from cortext.model.secrets.candidate_regions import regions
 from cortext.model.secrets.detector import Mask, find_secrets, kind_only, mask_text, mask_value
-from cortext.model.secrets.unescape import Plain
+from cortext.model.secrets.unescaped_text import Plain
 
 _IDENTIFYING_FIELDS = ("id", "timestamp", "role", "tool_call_id", "session_id", "conversation_id")
 """Fields that identify a record or a session, or give its time. They are never redacted."""

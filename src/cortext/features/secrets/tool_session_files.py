@@ -9,7 +9,7 @@ from functools import cached_property
 
 from cortext.catalog.row import ConversationRow
 from cortext.features.secrets.adapter_side_files import is_checkpoints
-from cortext.features.secrets.file_readers import Unread, collect_unreadable
+from cortext.features.secrets.text_pieces import Unread, collect_unreadable
 from cortext.tools import jsonl_transcripts, transcript_folders
 from cortext.tools.archive_items import archive_source
 from cortext.tools.registry import is_tool, open_bridge, tool_names

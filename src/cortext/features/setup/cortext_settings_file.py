@@ -21,7 +21,7 @@ from cortext.config import (
     user_file,
     workspace_file,
 )
-from cortext.durability.replace_file import (
+from cortext.durability.durable_files import (
     make_private_dir,
     refuse_link,
     replace,

@@ -14,9 +14,9 @@ from typing import Any
 import msgspec
 
 from cortext import clock
+from cortext.durability.durable_files import replace
 from cortext.durability.read_files import read_file
-from cortext.durability.replace_file import replace
-from cortext.model import json_codec, record_dicts
+from cortext.model import json_codec, message_dicts
 from cortext.model.session import Session
 from cortext.stores.document import SessionStorage
 from cortext.stores.log import LogStore
@@ -115,7 +115,7 @@ def _set_start_time(rollout: str, sessions: str, began: datetime) -> str:
     `sessions` is the folder of all transcripts. The path of a transcript contains the start time.
     """
     first, _, rest = read_file(rollout).partition(b"\n")
-    meta = record_dicts.as_dict(json_codec.decode(first))
+    meta = message_dicts.as_dict(json_codec.decode(first))
     meta["timestamp"] = meta["payload"]["timestamp"] = iso(began)
     id = meta["payload"]["id"]
     path = f"{sessions}/{began.astimezone():%Y/%m/%d/rollout-%Y-%m-%dT%H-%M-%S}-{id}.jsonl"

@@ -17,9 +17,9 @@ from typing import Any, NamedTuple, cast
 import msgspec
 
 from cortext import paths
-from cortext.durability.replace_file import storage_errors
+from cortext.durability.durable_files import storage_errors
 from cortext.errors import CortextError, reason_of
-from cortext.features.setup.install_manifest import (
+from cortext.features.setup.setup_record import (
     Record,
     SetupRecord,
     as_bytes,
@@ -31,11 +31,11 @@ from cortext.features.setup.install_manifest import (
     write,
 )
 from cortext.installation import install_command
-from cortext.tools import settings
-from cortext.tools.command_files import SlashCommand, SlashCommands, slash_commands_of
+from cortext.tools import settings_files
 from cortext.tools.descriptor import MissingCapabilityError, Plugin
 from cortext.tools.registry import find_tool, tools
-from cortext.tools.settings import SettingsFile
+from cortext.tools.settings_files import SettingsFile
+from cortext.tools.slash_command_files import SlashCommand, SlashCommands, slash_commands_of
 
 COMMANDS = (
     SlashCommand(
@@ -184,7 +184,7 @@ def _settings_of(tool: str) -> tuple[SettingsFile | None, SettingsFile | None]:
     A value is None if the tool has no such file. If both are the same file, the second value is
     None.
     """
-    hooks, servers = settings.hooks_file(tool), settings.server_file(tool)
+    hooks, servers = settings_files.hooks_file(tool), settings_files.server_file(tool)
     is_same = hooks and servers and hooks.path == servers.path
     return hooks, None if is_same else servers
 
@@ -253,7 +253,7 @@ def has_recall(tool: str) -> bool:
 
     Recall is a text about earlier decisions that an agent gets when a session starts.
     """
-    file = settings.hooks_file(tool) if find_tool(tool).recall else None
+    file = settings_files.hooks_file(tool) if find_tool(tool).recall else None
     if file is None:
         return False
     try:
@@ -267,7 +267,7 @@ def has_hooks(tool: str) -> bool:
 
     They capture the messages of the tool automatically.
     """
-    plugin, hooks = plugin_of(tool), settings.hooks_file(tool)
+    plugin, hooks = plugin_of(tool), settings_files.hooks_file(tool)
     place = plugin or hooks
     if place is None:
         return False
@@ -325,7 +325,7 @@ def _plan_hooks(
     path = file.path
     old = read_or_none(path)
     text = as_text(old or b"")
-    skipped = [] if _has_mcp_package() else [settings.ENTRY]
+    skipped = [] if _has_mcp_package() else [settings_files.ENTRY]
     try:
         if file.is_complete(text, skipped):
             return
@@ -388,7 +388,7 @@ def _undo_steps(file: SettingsFile, text: str, steps: Any) -> str | None:
     `text` again. Return None if it does not.
     """
     try:
-        before = settings.undone(text, steps)
+        before = settings_files.undone(text, steps)
         missing = file.missing(text)
         again = file.with_hooks(before, but=missing, recall=file.has_recall(text))
         return before if again.text == text else None
@@ -397,7 +397,7 @@ def _undo_steps(file: SettingsFile, text: str, steps: Any) -> str | None:
 
 
 def _is_made_by_setup(path: list[Any]) -> bool:
-    return bool(path) and path[0] in settings.MADE
+    return bool(path) and path[0] in settings_files.MADE
 
 
 def _is_paths(value: Any) -> bool:

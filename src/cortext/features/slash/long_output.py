@@ -10,8 +10,8 @@ from __future__ import annotations
 import os
 import re
 
+from cortext.durability.durable_files import write_new
 from cortext.durability.read_files import read_file
-from cortext.durability.replace_file import write_new
 from cortext.errors import CortextError
 from cortext.features.resume.agent_temp_files import PIECES, folder_of, prepare_handoff_dir
 from cortext.model import json_codec

@@ -11,7 +11,7 @@ from cortext.clock import ago
 from cortext.durability.read_files import read_file
 from cortext.features.capture.bindings import ConversationRef
 from cortext.features.setup.tool_setup import has_hooks
-from cortext.formats.framed_history import render_text
+from cortext.formats.history_text import render_text
 from cortext.model.safe_text import clean
 from cortext.stores.workspace_layout import document_in
 from cortext.tools.surrounding_session import Inside

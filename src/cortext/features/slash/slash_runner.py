@@ -29,8 +29,8 @@ from cortext.features.capture.pending_bindings import (
     note_nonce,
 )
 from cortext.features.listing.conversation_list import ConversationList, ListFilter
-from cortext.features.manage.adopt import as_conversation
-from cortext.features.manage.stop import stop
+from cortext.features.manage.adopt_session import as_conversation
+from cortext.features.manage.stop_conversation import stop
 from cortext.features.resume.agent_briefing import (
     activate,
     configured_servers,
@@ -49,7 +49,7 @@ from cortext.features.slash.slash_reply_texts import (
     text_of,
     title_of,
 )
-from cortext.formats.framed_history import render_text
+from cortext.formats.history_text import render_text
 from cortext.tools.running_sessions import note_running
 from cortext.tools.surrounding_session import here
 from cortext.workspace.workspace import Workspace

@@ -13,8 +13,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import IO, cast
 
-from cortext.tools.launch import LaunchPlan
-from cortext.tools.processes import Process, find_process
+from cortext.tools.launch_plans import LaunchPlan
+from cortext.tools.system_processes import Process, find_process
 
 _GRACE_SECONDS = 1.0
 """Seconds between SIGTERM and SIGKILL, in which a program can exit."""

@@ -10,8 +10,8 @@ import msgspec
 
 from cortext import clock, paths
 from cortext.catalog.row import ConversationRow
+from cortext.durability.durable_files import side_dir
 from cortext.durability.file_lock import FileLock
-from cortext.durability.replace_file import side_dir
 from cortext.errors import CortextError
 from cortext.features.archive.background_sync import claim_start, start_detached
 from cortext.features.errors_log import write_error
@@ -26,9 +26,8 @@ It applies if the caller does not know whether any session is old.
 """
 _STARTED_FILE, _NOTICE_FILE = "clean-up.started", "clean-up.noted"
 _WRITE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-_PROGRAM = (
-    "import sys; from cortext.features.spawn.cleanup import expire; expire(float(sys.argv[1]))"
-)
+_IMPORT = "import sys; from cortext.features.spawn.delete_spawned import expire"
+_PROGRAM = f"{_IMPORT}; expire(float(sys.argv[1]))"
 
 
 class CleanupLimits(msgspec.Struct, frozen=True):

@@ -24,10 +24,10 @@ from cortext.features.spawn.agent_definitions import Agent
 from cortext.features.spawn.agent_process import Talk
 from cortext.features.spawn.aurora_settings import SpawnSettings
 from cortext.model import json_codec
-from cortext.tools.headless import explain_failure, speech_of, turn_notes, turn_plan
-from cortext.tools.launch import LaunchPlan, installed, require
+from cortext.tools.headless_runs import explain_failure, speech_of, turn_notes, turn_plan
+from cortext.tools.launch_plans import LaunchPlan, installed, require
 from cortext.tools.registry import BUILT_IN, is_tool, tool_names
-from cortext.tools.stream_events import LONGEST, Speech
+from cortext.tools.tool_output_parsers import LONGEST, Speech
 
 ECHO = "echo"
 VARIABLE = "AURORA_SPAWN_TOOL"

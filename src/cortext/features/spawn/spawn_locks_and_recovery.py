@@ -7,8 +7,8 @@ import os
 import msgspec
 
 from cortext import paths
-from cortext.durability.open_session_mark import LiveMark, mark_path
-from cortext.durability.replace_file import set_aside, side_dir, storage_errors
+from cortext.durability.durable_files import set_aside, side_dir, storage_errors
+from cortext.durability.live_session_mark import LiveMark, mark_path
 from cortext.errors import SessionLockedError
 from cortext.model.ids import check_id
 from cortext.stores.log import LogStore

@@ -14,16 +14,16 @@ from datetime import date, datetime
 import msgspec
 from msgspec.structs import replace
 
-from cortext.catalog.fulltext.fulltext_tables import Identity
+from cortext.catalog.fulltext.fulltext_rows import Identity
 from cortext.catalog.row import AUR, DOCUMENT, ConversationRow
 from cortext.errors import CortextError, SessionNotFoundError, reason_of
 from cortext.features.listing.session_of_row import read
-from cortext.features.search.conversation_fingerprint import fingerprint_of
+from cortext.features.search.conversation_change_fingerprint import fingerprint_of
 from cortext.features.usage.recorded_cost import recorded_cost
-from cortext.formats.record_lines import Damage
+from cortext.formats.message_lines import Damage
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
-from cortext.model.tokens import TokenCount, tokens_of
+from cortext.model.token_count import TokenCount, tokens_of
 from cortext.model.tool_binding import bindings_of
 
 UNKNOWN = "not recorded"

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from cortext.errors import CortextError
 from cortext.model.session import Session
-from cortext.stores.damage_report import raise_if_damaged
+from cortext.stores.damage_checks import raise_if_damaged
 from cortext.stores.port import SessionStore
 
 

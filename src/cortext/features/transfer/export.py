@@ -10,7 +10,7 @@ import time
 
 from cortext import paths
 from cortext.durability.disk_sync import sync_dir
-from cortext.durability.replace_file import (
+from cortext.durability.durable_files import (
     link_or_copy,
     remove_if_there,
     replace,

@@ -6,7 +6,7 @@ import msgspec
 from msgspec.structs import replace
 
 from cortext.features.secrets.redactor import redact_json
-from cortext.formats.head_and_lines import place_invocations
+from cortext.formats.line_formats import place_invocations
 from cortext.model.message import SessionMessage
 from cortext.model.secrets.detector import kind_only
 from cortext.model.session import Session

@@ -7,13 +7,13 @@ import stat
 from contextlib import suppress
 from typing import NamedTuple
 
+from cortext.durability.durable_files import storage_errors
 from cortext.durability.read_files import read_file
-from cortext.durability.replace_file import storage_errors
 from cortext.errors import InvalidIdError, SessionCorruptedError, SessionStorageError
-from cortext.features.transfer.exported_document import without_document, write_document
+from cortext.features.transfer.exported_markdown import without_document, write_document
 from cortext.formats.exports.export_formats import NotAnExportError, decode, find_body, version_of
 from cortext.model.session import Session
-from cortext.stores.damage_report import refuse_newer
+from cortext.stores.damage_checks import refuse_newer
 from cortext.stores.folder import FolderStore
 from cortext.stores.port import SessionStore
 

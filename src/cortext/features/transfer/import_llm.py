@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, cast
 
 from cortext.features.transfer.import_exported_file import ImportedFile
-from cortext.formats.llm_library_messages import KEY, records_of
+from cortext.formats.llm_package_messages import KEY, records_of
 from cortext.model.framework_key_ids import id_of
 from cortext.model.ids import derived_id
 from cortext.model.json_values import parse_time

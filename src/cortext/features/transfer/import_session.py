@@ -14,7 +14,7 @@ from cortext.catalog.row import DOCUMENT, ConversationRow
 from cortext.features.capture.capture import capture
 from cortext.features.capture.current_conversation import make_conversation
 from cortext.features.listing.conversation_list import ConversationList, ListFilter
-from cortext.features.manage.adopt import keep
+from cortext.features.manage.adopt_session import keep
 from cortext.tools.running_sessions import live_sessions
 from cortext.workspace.known_folders import known_workspaces
 

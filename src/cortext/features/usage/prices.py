@@ -14,7 +14,6 @@ import msgspec
 from msgspec.structs import astuple
 
 from cortext.features.usage.model_names import NameTable, match_pattern
-from cortext.features.usage.price_file import price_error, read_price_file
 from cortext.features.usage.price_table import (
     KnownPrice,
     KnownRates,
@@ -22,6 +21,7 @@ from cortext.features.usage.price_table import (
     models_by_name,
     read_table_file,
 )
+from cortext.features.usage.user_price_file import price_error, read_price_file
 from cortext.model.answer_usage import TokenUsage
 
 _MILLION = 1_000_000

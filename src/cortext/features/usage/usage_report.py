@@ -10,7 +10,7 @@ import msgspec
 
 from cortext import clock
 from cortext.catalog.catalog import Catalog
-from cortext.catalog.database import micros
+from cortext.catalog.rebuildable_database import micros
 from cortext.catalog.row import ConversationRow
 from cortext.catalog.usage_table import UsageSum
 from cortext.config import Config

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from cortext import paths
 from cortext.config import Config
 from cortext.errors import CortextError, file_and_reason
-from cortext.features.listing import spawn_and_program_sessions
+from cortext.features.listing import standalone_sessions
 from cortext.installation import install_command
 from cortext.stores.workspace_layout import shelves
 from cortext.tools.registry import tool_names, tools
@@ -74,9 +74,9 @@ def _all_folders() -> Iterator[tuple[str, str]]:
             yield shelf, "workspaces"
     yield paths.spawn_sessions(), "aur"
     config = Config.load(None)
-    for documents in spawn_and_program_sessions.shelves(config, known_workspaces()):
+    for documents in standalone_sessions.shelves(config, known_workspaces()):
         yield documents.folder, "documents"
-    for folder in spawn_and_program_sessions.log_folders(config):
+    for folder in standalone_sessions.log_folders(config):
         yield folder, "documents"
 
 

@@ -14,8 +14,8 @@ import msgspec
 from cortext.formats import document, log
 from cortext.formats.exports import html_export, markdown_export
 from cortext.formats.exports.embedded_session import document_of, escape
-from cortext.formats.head_and_lines import encode_records, head_to_dict, join
-from cortext.formats.record_lines import decode_lines
+from cortext.formats.line_formats import encode_records, head_to_dict, join
+from cortext.formats.message_lines import decode_lines
 from cortext.model import json_codec
 from cortext.model.session import Session
 

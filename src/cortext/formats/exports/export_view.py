@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from cortext.formats.exports.visible_text import utc
-from cortext.formats.head_and_lines import place_invocations
+from cortext.formats.exports.printable_text import utc
+from cortext.formats.line_formats import place_invocations
 from cortext.formats.tool_call_stubs import (
     ToolCall,
     ToolResult,

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 from cortext.formats.exports.embedded_session import EmbeddedDocument, seal, unseal
 from cortext.formats.exports.export_view import ExportPart, ShownCall, facts, parts
 from cortext.formats.exports.html_style import STYLE
-from cortext.formats.exports.safe_markdown import DEEPEST, parse
-from cortext.formats.exports.visible_text import LONGEST_MARKDOWN, one_line, utc, visible
-from cortext.model import record_dicts
+from cortext.formats.exports.markdown_parser import DEEPEST, parse
+from cortext.formats.exports.printable_text import LONGEST_MARKDOWN, one_line, utc, visible
+from cortext.model import message_dicts
 from cortext.model.session import Session
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def _part(part: ExportPart) -> Iterator[str]:
 def _byline(part: ExportPart) -> str:
     number = f"<span>{part.number}</span>" if part.number else ""
     name = f"<bdi>{escape(one_line(part.name))}</bdi>" if part.name.strip() else ""
-    when = f'<time datetime="{record_dicts.iso(part.when)}">{utc(part.when)}</time>'
+    when = f'<time datetime="{message_dicts.iso(part.when)}">{utc(part.when)}</time>'
     return f'<p class="by"><span class="role">{part.role}</span>{name}{number}{when}</p>'
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from itertools import accumulate
 
 from cortext.model.secrets.key_formats import KEYS, Rule
-from cortext.model.secrets.unescape import Plain
+from cortext.model.secrets.unescaped_text import Plain
 
 Span = tuple[int, int]
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, cast
 from cortext.model.secrets.candidate_regions import regions
 from cortext.model.secrets.context_rules import CONTEXTS, names_a_secret
 from cortext.model.secrets.key_formats import BLOCKS, KEYS, Found
-from cortext.model.secrets.unescape import Plain
+from cortext.model.secrets.unescaped_text import Plain
 
 _EDGE = 40
 """The number of characters at the start of a region in which secrets are ignored.

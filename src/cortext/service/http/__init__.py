@@ -2,6 +2,6 @@
 
 - `application.py` assembles the ASGI application, and `http_server.py` runs it.
 - `request_guard.py` decides which requests are allowed.
-- `fast_post.py` handles the most frequent request, which adds a message.
+- `message_post_fast_path.py` handles the most frequent request, which adds a message.
 - `routes.py` handles all other requests.
 """

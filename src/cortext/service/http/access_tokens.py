@@ -17,9 +17,9 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from hashlib import sha256
 
+from cortext.durability.durable_files import make_private_dir, replace, storage_errors
 from cortext.durability.file_lock import FileLock
 from cortext.durability.read_files import read_file
-from cortext.durability.replace_file import make_private_dir, replace, storage_errors
 from cortext.errors import CortextError
 from cortext.model.ids import check_id
 from cortext.service.http.rate_limits import Rate

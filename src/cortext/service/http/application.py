@@ -17,14 +17,14 @@ from litestar.openapi.spec import Components, SecurityScheme
 from cortext import __version__
 from cortext.errors import CortextError, SessionStorageError
 from cortext.model.ids import new_id
-from cortext.service.http import app_arguments, metrics, problem_responses
+from cortext.service.http import app_argument_checks, metrics, problem_responses
 from cortext.service.http.access_tokens import AccessTokens
 from cortext.service.http.browser_login import Entrance
 from cortext.service.http.event_streams import Streams
-from cortext.service.http.fast_post import FastPost
-from cortext.service.http.machine_sessions import MachineSessions
+from cortext.service.http.local_conversation_queries import MachineSessions
+from cortext.service.http.message_post_fast_path import FastPost
 from cortext.service.http.openapi_schema import Schema
-from cortext.service.http.ownership import OwnedStore
+from cortext.service.http.owned_store import OwnedStore
 from cortext.service.http.plain_error_page import html_of, prefers_html
 from cortext.service.http.rate_limits import MAX_BODY, MAX_STREAMS, Places, Rate
 from cortext.service.http.request_bodies import JsonResponse
@@ -127,13 +127,13 @@ def create_app(
         CortextError: The arguments contradict each other, or one cannot be used.
         ValueError: An argument has an invalid value.
     """
-    app_arguments.check_store(store)
-    app_arguments.check_users(tokens, owner_of, sessions=sessions)
-    app_arguments.check_hosts(hosts)
-    app_arguments.check_secret(secret)
+    app_argument_checks.check_store(store)
+    app_argument_checks.check_users(tokens, owner_of, sessions=sessions)
+    app_argument_checks.check_hosts(hosts)
+    app_argument_checks.check_secret(secret)
     numbers = {"rate": rate, "max_streams": max_streams, "max_body": max_body}
-    app_arguments.check_numbers(numbers, {"max_body": 1})
-    app_arguments.check_switches({"sessions": sessions, "pages": pages, "close": close})
+    app_argument_checks.check_numbers(numbers, {"max_body": 1})
+    app_argument_checks.check_switches({"sessions": sessions, "pages": pages, "close": close})
     adapted_store = adapt_store(store)
     state = State(
         {

@@ -14,7 +14,7 @@ from typing import Any
 
 from cortext.errors import CortextError, SessionNotFoundError, SessionStorageError
 from cortext.model import json_codec
-from cortext.service.http.ownership import OwnedStore
+from cortext.service.http.owned_store import OwnedStore
 from cortext.service.stores.base import Conversations
 from cortext.service.stores.conversation_events import Subscription
 from cortext.service.stores.port import Conversation, Message, Messages

@@ -24,9 +24,9 @@ import uvicorn
 from cortext.errors import CortextError
 from cortext.service.http.access_tokens import TokenFolder, local_token, read_tokens
 from cortext.service.http.application import Service, create_app
-from cortext.service.http.open_store_url import open_store_at
 from cortext.service.http.rate_limits import MAX_BODY, MAX_STREAMS
 from cortext.service.http.request_guard import ANY_ADDRESS, LOOPBACK_NAMES
+from cortext.service.http.service_store_opener import open_store_at
 from cortext.service.http.stalled_connections import Connection
 from cortext.web.page_access import PARAMETER
 

@@ -16,7 +16,7 @@ import msgspec
 from litestar import Response
 from msgspec import Meta, Struct
 
-from cortext.model import json_codec, record_dicts
+from cortext.model import json_codec, message_dicts
 from cortext.model.message import NO_TIME, ROLES, Role
 from cortext.service.stores.port import ConversationEntry, Message, Messages
 
@@ -82,11 +82,11 @@ def decode(data: bytes, kind: type[_Struct]) -> _Struct:
         return _decoder(kind).decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         notes: list[str] = []
-        value = record_dicts.as_dict(json_codec.decode(data, notes))
+        value = message_dicts.as_dict(json_codec.decode(data, notes))
         if notes:
             raise ValueError(f"not JSON: {notes[0]}") from error
         try:
-            return record_dicts.convert(value, kind)
+            return message_dicts.convert(value, kind)
         except ValueError as wrong:
             raise ValueError(_explain(str(wrong), kind)) from error
 

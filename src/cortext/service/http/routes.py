@@ -18,8 +18,8 @@ from cortext.features.listing.conversation_list import ListFilter
 from cortext.features.listing.time_ranges import date_range
 from cortext.features.search.search import TextFilter
 from cortext.service.http import event_streams
-from cortext.service.http.fast_post import add_posted
-from cortext.service.http.machine_sessions import FoundPage, SessionPage
+from cortext.service.http.local_conversation_queries import FoundPage, SessionPage
+from cortext.service.http.message_post_fast_path import add_posted
 from cortext.service.http.mount_path import base_of
 from cortext.service.http.problem_responses import MEDIA_TYPE as PROBLEM
 from cortext.service.http.problem_responses import HttpProblem

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from cortext.model import json_codec
-from cortext.model import record_dicts as model_wire
+from cortext.model import message_dicts as model_wire
 from cortext.service.stores.port import Message
 
 _message_decoder = msgspec.json.Decoder(Message)

@@ -20,7 +20,7 @@ from msgspec import Struct, to_builtins
 from msgspec.structs import force_setattr
 
 from cortext import clock
-from cortext.model import record_dicts
+from cortext.model import message_dicts
 from cortext.model.ids import new_id
 from cortext.model.json_values import as_utc, json_copy
 from cortext.model.message import NO_TIME, ROLES, Role, SessionMessage
@@ -84,8 +84,8 @@ class Message(Struct, frozen=True, omit_defaults=True, rename="camel", gc=False)
         If `id` is missing, a new id is generated. If `timestamp` is missing, the current time is
         used. ValueError is raised for an invalid value, and names the value.
         """
-        return record_dicts.convert(
-            record_dicts.as_dict(json_copy(data, "the message", around=8)), cls
+        return message_dicts.convert(
+            message_dicts.as_dict(json_copy(data, "the message", around=8)), cls
         )
 
 

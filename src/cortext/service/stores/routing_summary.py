@@ -13,9 +13,9 @@ from msgspec import Struct
 
 from cortext.model.safe_text import clean
 from cortext.service.stores.ordinal_references import resolve
-from cortext.service.stores.past_tense import Action, parse_request
 from cortext.service.stores.port import ConversationSummary, Message, Messages
 from cortext.service.stores.structured_data import name_of, type_of
+from cortext.service.stores.user_request_parser import Action, parse_request
 
 LAST = 3
 _MAX_PHRASES = 5

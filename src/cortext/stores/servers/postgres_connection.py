@@ -16,7 +16,7 @@ import msgspec
 
 from cortext.durability.file_lock import DEFAULT_WAIT
 from cortext.errors import NewerVersionError, SessionLockedError
-from cortext.stores.servers import session_tables as tables
+from cortext.stores.servers import postgres_tables as tables
 from cortext.stores.servers.postgres_timeouts import patient
 from cortext.stores.servers.server_calls import (
     TIMEOUT,

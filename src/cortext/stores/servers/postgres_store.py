@@ -9,15 +9,15 @@ from typing import Any
 
 from cortext.errors import SessionLockedError, SessionStorageError
 from cortext.model.ids import check_id, new_id
-from cortext.stores.servers import session_tables as tables
+from cortext.stores.servers import postgres_tables as tables
 from cortext.stores.servers.postgres_connection import (
     PostgresAddress,
     asked,
     connection_pool_for,
     place_of,
 )
-from cortext.stores.servers.server_base import ServedStore
-from cortext.stores.servers.server_values import (
+from cortext.stores.servers.server_store_base import ServedStore
+from cortext.stores.servers.stored_session_parts import (
     INNER,
     Holder,
     NewRecords,

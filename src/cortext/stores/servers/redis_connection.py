@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from cortext.stores.servers.redis_scripts import SessionScript
 from cortext.stores.servers.server_calls import (
     TIMEOUT,
     Address,
@@ -18,7 +19,6 @@ from cortext.stores.servers.server_calls import (
     unanswered,
     until_answered,
 )
-from cortext.stores.servers.session_scripts import SessionScript
 
 T = TypeVar("T")
 _PORTS = {"cluster": 6379, "sentinel": 26379}

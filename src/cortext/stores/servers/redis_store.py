@@ -19,10 +19,10 @@ from cortext.errors import (
     SessionStorageError,
 )
 from cortext.model.ids import check_id, new_id
-from cortext.stores.servers import session_scripts as scripts
+from cortext.stores.servers import redis_scripts as scripts
 from cortext.stores.servers.redis_connection import RedisAddress, RedisConnection, place_of
-from cortext.stores.servers.server_base import ServedStore
-from cortext.stores.servers.server_values import (
+from cortext.stores.servers.server_store_base import ServedStore
+from cortext.stores.servers.stored_session_parts import (
     INNER,
     Holder,
     NewRecords,
@@ -32,7 +32,7 @@ from cortext.stores.servers.server_values import (
     SessionChange,
     StoredHead,
 )
-from cortext.stores.servers.server_values import holder as _lock_key
+from cortext.stores.servers.stored_session_parts import holder as _lock_key
 
 log: logging.Logger = logging.getLogger("cortext.stores")
 ALONE = 8_000

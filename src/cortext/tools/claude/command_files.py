@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 
-from cortext.tools.command_files import CALL, SlashCommand, SlashCommands, quoted
+from cortext.tools.slash_command_files import CALL, SlashCommand, SlashCommands, quoted
 
 _END = re.compile(r"^CORTEXT_[0-9a-f]{32}$", re.MULTILINE)
 

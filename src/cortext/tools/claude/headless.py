@@ -8,9 +8,9 @@ from typing import Any, ClassVar, cast
 
 from cortext.model import json_codec
 from cortext.tools.claude.tool import TOOL
-from cortext.tools.headless import Headless
-from cortext.tools.launch import LaunchPlan
-from cortext.tools.stream_events import (
+from cortext.tools.headless_runs import Headless
+from cortext.tools.launch_plans import LaunchPlan
+from cortext.tools.tool_output_parsers import (
     AnswerUsage,
     JsonLineStream,
     Report,

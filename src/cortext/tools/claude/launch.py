@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cortext.tools.launch import Launcher, LaunchPlan
+from cortext.tools.launch_plans import Launcher, LaunchPlan
 
 
 class ClaudeLauncher(Launcher):

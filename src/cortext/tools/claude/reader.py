@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from cortext.durability.read_files import open_file
 from cortext.errors import why
-from cortext.formats.record_lines import Damage
+from cortext.formats.message_lines import Damage
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
 from cortext.model.title import RequestTitle
@@ -37,7 +37,7 @@ from cortext.tools.claude.records import (
     split_content,
     text_of,
 )
-from cortext.tools.new_messages import MessageDelta, NewLines
+from cortext.tools.new_transcript_lines import MessageDelta, NewLines
 from cortext.tools.reader_protocol import DecodedTranscript, Glance, TranscriptSource
 from cortext.tools.transcript_folders import own_home
 

@@ -6,7 +6,7 @@ import os
 
 from cortext.tools.descriptor import Tool
 from cortext.tools.mcp_entry import CALL, McpEntry
-from cortext.tools.settings import SettingsFile
+from cortext.tools.settings_files import SettingsFile
 
 
 def hooks_file(tool: Tool) -> SettingsFile:

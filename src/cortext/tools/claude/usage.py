@@ -14,9 +14,14 @@ from msgspec import Struct, field
 from cortext.model.answer_usage import TokenUsage, UsageFile, UsageRecord
 from cortext.tools.claude.reader import subagent_files
 from cortext.tools.claude.records import SYNTHETIC
+from cortext.tools.incremental_usage_reader import (
+    RecordedCost,
+    TokenNumber,
+    micros_of,
+    read_usage_files,
+)
 from cortext.tools.jsonl_transcripts import JsonLines
 from cortext.tools.reader_protocol import TranscriptSource
-from cortext.tools.usage_lines import RecordedCost, TokenNumber, micros_of, read_usage_files
 
 
 class _CacheWrites(Struct, gc=False):

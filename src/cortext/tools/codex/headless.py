@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
-from cortext.tools.headless import Headless
-from cortext.tools.launch import LaunchPlan
-from cortext.tools.stream_events import (
+from cortext.tools.headless_runs import Headless
+from cortext.tools.launch_plans import LaunchPlan
+from cortext.tools.tool_output_parsers import (
     AnswerUsage,
     JsonRpcStream,
     Report,

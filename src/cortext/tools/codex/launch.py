@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from cortext.model import json_codec
 from cortext.tools.codex.writer import is_ours
-from cortext.tools.launch import Launcher, LaunchPlan
+from cortext.tools.launch_plans import Launcher, LaunchPlan
 
 _FEATURES = ("shell_tool", "unified_exec", "multi_agent", "view_image", "goals", "apps")
 

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 
 from cortext.durability.read_files import open_file
 from cortext.errors import SessionStorageError, reason_of
-from cortext.formats.record_lines import Damage
+from cortext.formats.message_lines import Damage
 from cortext.model.message import Role, SessionMessage, unchecked_message
 from cortext.model.session import Session
 from cortext.model.title import RequestTitle, describe_request, first_line
@@ -39,7 +39,7 @@ from cortext.tools.codex.records import (
     text_of,
     unwrap,
 )
-from cortext.tools.new_messages import MessageDelta, NewLines
+from cortext.tools.new_transcript_lines import MessageDelta, NewLines
 from cortext.tools.reader_protocol import DecodedTranscript, Glance, TranscriptSource
 from cortext.tools.transcript_folders import own_home, warn
 

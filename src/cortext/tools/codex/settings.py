@@ -10,7 +10,7 @@ from cortext.formats import toml_edit
 from cortext.formats.json_edit import Insertion
 from cortext.tools.descriptor import Tool
 from cortext.tools.mcp_entry import CALL, NAME, McpEntry
-from cortext.tools.settings import ENTRY, Edited, SettingsFile
+from cortext.tools.settings_files import ENTRY, Edited, SettingsFile
 
 _KEY = "notify"
 _NOTIFY = ("cortext", "hook", "codex", "notify")

@@ -15,9 +15,9 @@ from msgspec import Struct
 
 from cortext.model.answer_usage import TokenUsage, UsageFile, UsageRecord
 from cortext.tools.codex.reader import rollout_blocks
+from cortext.tools.incremental_usage_reader import TokenNumber, micros_of, read_usage_files
 from cortext.tools.jsonl_transcripts import JsonLines
 from cortext.tools.reader_protocol import TranscriptSource
-from cortext.tools.usage_lines import TokenNumber, micros_of, read_usage_files
 
 
 class _Totals(Struct, gc=False, frozen=True):

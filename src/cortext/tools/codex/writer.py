@@ -12,7 +12,7 @@ from typing import IO, Any, ClassVar
 
 from cortext.durability.read_files import read_file, read_first_line
 from cortext.formats import toml_edit
-from cortext.model import json_codec, record_dicts
+from cortext.model import json_codec, message_dicts
 from cortext.tools.transcript_folders import own_home
 from cortext.tools.writer_protocol import (
     Turn,
@@ -120,7 +120,7 @@ def _send_requests(to: IO[bytes], out: IO[bytes], requests: Sequence[dict[str, A
         to.write(b"".join(json_codec.encode(request) + b"\n" for request in requests))
         to.flush()
         for line in out:
-            answer = record_dicts.as_dict(json_codec.decode(line))
+            answer = message_dicts.as_dict(json_codec.decode(line))
             if answer.get("id") == last:
                 return "result" in answer
     except (OSError, ValueError) as error:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from cortext.formats.slash_frame import AFTER
-from cortext.tools.command_files import CALL, SlashCommand, SlashCommands, quoted
+from cortext.formats.slash_command_frame import AFTER
+from cortext.tools.slash_command_files import CALL, SlashCommand, SlashCommands, quoted
 
 
 class GeminiCommands(SlashCommands):

@@ -19,13 +19,13 @@ from msgspec.structs import replace
 
 from cortext.durability.read_files import open_file, read_file
 from cortext.errors import why
-from cortext.formats.record_lines import Damage
+from cortext.formats.message_lines import Damage
 from cortext.model import json_codec
 from cortext.model.session import Session
 from cortext.model.tool_binding import native_entry
 from cortext.tools import jsonl_transcripts
 from cortext.tools.gemini.records import GeminiMessages, GeminiRecord, TranscriptState
-from cortext.tools.new_messages import MessageDelta, NewLines
+from cortext.tools.new_transcript_lines import MessageDelta, NewLines
 from cortext.tools.reader_protocol import DecodedTranscript, Glance, TranscriptSource
 from cortext.tools.transcript_folders import own_home, warn
 

@@ -18,8 +18,8 @@ from typing import Any, cast
 
 from msgspec import Struct
 
-from cortext.formats.record_lines import Damage
-from cortext.formats.slash_frame import as_typed
+from cortext.formats.message_lines import Damage
+from cortext.formats.slash_command_frame import as_typed
 from cortext.model import json_codec
 from cortext.model.message import SessionMessage, unchecked_message
 from cortext.model.title import RequestTitle

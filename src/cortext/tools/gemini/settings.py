@@ -7,7 +7,7 @@ import shutil
 
 from cortext.tools.descriptor import Tool
 from cortext.tools.mcp_entry import CALL, McpEntry
-from cortext.tools.settings import Consent, SettingsFile
+from cortext.tools.settings_files import Consent, SettingsFile
 
 _POLICY = """\
 [[rule]]

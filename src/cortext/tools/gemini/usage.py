@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct, field
 
-from cortext.model import json_codec, record_dicts
+from cortext.model import json_codec, message_dicts
 from cortext.model.answer_usage import TokenUsage, UsageFile, UsageRecord
 from cortext.tools.gemini.reader import subagent_sources
+from cortext.tools.incremental_usage_reader import TokenNumber, micros_of, read_usage_files
 from cortext.tools.jsonl_transcripts import JsonLines, fit, plain
 from cortext.tools.reader_protocol import TranscriptSource
-from cortext.tools.usage_lines import TokenNumber, micros_of, read_usage_files
 
 
 class _ReportedTokens(Struct, gc=False):
@@ -71,7 +71,7 @@ def _read_document(blocks: Iterable[bytes], carried: bytes) -> tuple[list[UsageR
     usage.
     """
     try:
-        document = record_dicts.as_dict(json_codec.decode(b"".join(blocks)))
+        document = message_dicts.as_dict(json_codec.decode(b"".join(blocks)))
         return _usage_of_all([fit(document, _Record, [])]), carried
     except (ValueError, RecursionError):
         return [], carried  # `cortext doctor` reports the damage

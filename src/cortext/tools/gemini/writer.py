@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 from typing import Any, ClassVar, cast
 
 from cortext import paths
+from cortext.durability.durable_files import make_private_dir, replace, storage_errors
 from cortext.durability.file_lock import FileLock
 from cortext.durability.read_files import read_file
-from cortext.durability.replace_file import make_private_dir, replace, storage_errors
 from cortext.model import json_codec
 from cortext.model.ids import new_id
 from cortext.tools.transcript_folders import own_home

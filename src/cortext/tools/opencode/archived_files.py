@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterator
 
+from cortext.durability.durable_files import storage_errors
 from cortext.durability.gzip_members import MOST
 from cortext.durability.incremental_copy import (
     CopyState,
@@ -14,12 +15,11 @@ from cortext.durability.incremental_copy import (
     extend,
     verified_copy_state,
 )
-from cortext.durability.replace_file import storage_errors
 from cortext.errors import SessionCorruptedError
 from cortext.tools.archive_items import ArchiveItem, ArchiveSource, Change, Failures
-from cortext.tools.opencode.archive_log import blocks, digests, new_lines
+from cortext.tools.opencode.archived_session_log import blocks, digests, new_lines
 from cortext.tools.opencode.reader import OpenCodeBridge
-from cortext.tools.opencode.redacted_archive_rows import RedactedOrigin
+from cortext.tools.opencode.redacting_store import RedactedOrigin
 from cortext.tools.opencode.storage import (
     FoundSession,
     OpenCodeDatabase,

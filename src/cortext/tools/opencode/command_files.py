@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import os
 
-from cortext.formats.slash_frame import AFTER
-from cortext.tools.command_files import CALL, SlashCommand, SlashCommands, quoted
+from cortext.formats.slash_command_frame import AFTER
 from cortext.tools.opencode.plugin import config_folder
+from cortext.tools.slash_command_files import CALL, SlashCommand, SlashCommands, quoted
 
 _NO_WORD = "$99999999"
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from cortext.errors import CortextError
 from cortext.model import json_codec
-from cortext.tools.launch import Launcher, LaunchPlan
+from cortext.tools.launch_plans import Launcher, LaunchPlan
 
 PURE = {"OPENCODE_PURE": "1"}
 """The environment variable that starts OpenCode without plug-ins.

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from cortext.errors import CortextError, why
 from cortext.tools.opencode.storage import Store, Tree, read_database
-from cortext.tools.processes import find_process, running_since
 from cortext.tools.reader_protocol import TranscriptSource
 from cortext.tools.running_sessions import TICK
+from cortext.tools.system_processes import find_process, running_since
 from cortext.tools.transcript_folders import warn
 
 _PATIENCE = 0.5

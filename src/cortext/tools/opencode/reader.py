@@ -11,13 +11,13 @@ from typing import Any, ClassVar, TypeVar
 from msgspec import Struct
 
 from cortext.errors import SessionCorruptedError, file_and_reason
-from cortext.formats.record_lines import Damage
+from cortext.formats.message_lines import Damage
 from cortext.model.session import Session
 from cortext.model.title import RequestTitle
 from cortext.model.tool_binding import native_entry
 from cortext.tools import jsonl_transcripts
-from cortext.tools.new_messages import FilePosition, MessageDelta
-from cortext.tools.opencode.archive_log import ArchivedSession, logs, open_log
+from cortext.tools.new_transcript_lines import FilePosition, MessageDelta
+from cortext.tools.opencode.archived_session_log import ArchivedSession, logs, open_log
 from cortext.tools.opencode.records import (
     MessageInfo,
     MessagePart,

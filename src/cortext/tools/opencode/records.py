@@ -14,9 +14,9 @@ import msgspec
 from msgspec import Struct
 
 from cortext.errors import SessionCorruptedError, file_and_reason
-from cortext.formats.record_lines import Damage
-from cortext.formats.slash_frame import as_typed
-from cortext.model import json_codec, record_dicts
+from cortext.formats.message_lines import Damage
+from cortext.formats.slash_command_frame import as_typed
+from cortext.model import json_codec, message_dicts
 from cortext.model.answer_usage import TokenUsage
 from cortext.model.message import SessionMessage
 from cortext.tools import jsonl_transcripts
@@ -228,7 +228,7 @@ def _tolerant(raw: Raw, kind: type[T], damages: list[Damage]) -> T | None:
     notes: list[str] = []
     try:
         value = jsonl_transcripts.fit(
-            record_dicts.as_dict(json_codec.decode(raw.data.strip(b"\0"), notes)), kind, notes
+            message_dicts.as_dict(json_codec.decode(raw.data.strip(b"\0"), notes)), kind, notes
         )
     except ValueError as error:
         damages.append(Damage(f"{raw.id}: {error}"))

@@ -7,7 +7,7 @@ import os
 from cortext.tools.descriptor import Tool
 from cortext.tools.mcp_entry import McpEntry
 from cortext.tools.opencode.plugin import config_folder
-from cortext.tools.settings import SettingsFile
+from cortext.tools.settings_files import SettingsFile
 
 
 def server_file(tool: Tool) -> SettingsFile:

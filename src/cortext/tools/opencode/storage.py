@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from cortext.durability.foreign_database import explain_failure, find_tables, open_foreign
 from cortext.durability.read_files import read_file
 from cortext.errors import SessionCorruptedError, reason_of
-from cortext.model import json_codec, record_dicts
+from cortext.model import json_codec, message_dicts
 from cortext.tools import jsonl_transcripts
 
 T = TypeVar("T")
@@ -417,7 +417,7 @@ class Tree:
     def head(self, id: str) -> dict[str, Any]:
         path = os.path.join(os.path.dirname(self.path), f"{id}.json")
         try:
-            head = record_dicts.as_dict(json_codec.decode(read_file(path)))
+            head = message_dicts.as_dict(json_codec.decode(read_file(path)))
         except ValueError as error:
             raise SessionCorruptedError(path, str(error)) from None
         times = head.get("time")

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from cortext.model import json_codec
-from cortext.tools.processes import Process
+from cortext.tools.system_processes import Process
 
 # The options of `opencode run` that take a value.
 _VALUED = frozenset(

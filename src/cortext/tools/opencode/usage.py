@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 
 from cortext.errors import SessionCorruptedError, file_and_reason
 from cortext.model.answer_usage import UsageFile, UsageRecord
+from cortext.tools.incremental_usage_reader import micros_of
 from cortext.tools.opencode.reader import DEEPEST, read_store
 from cortext.tools.opencode.records import MessageInfo, read_info
 from cortext.tools.opencode.storage import Store
 from cortext.tools.reader_protocol import TranscriptSource
 from cortext.tools.transcript_folders import warn
-from cortext.tools.usage_lines import micros_of
 
 
 def read_usage(source: TranscriptSource, known: Mapping[str, str]) -> Iterator[UsageFile]:

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from cortext.durability.replace_file import storage_errors
+from cortext.durability.durable_files import storage_errors
 from cortext.errors import CortextError, SessionCorruptedError
 from cortext.model import json_codec
 from cortext.tools.opencode.launch import PURE

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from urllib.parse import urlencode
 
 from cortext.errors import SessionCorruptedError, SessionNotFoundError
-from cortext.service.http.ownership import EveryOwner, OwnedStore
+from cortext.service.http.owned_store import EveryOwner, OwnedStore
 from cortext.service.stores.conversation_events import log
 from cortext.service.stores.port import Conversation, ConversationEntry
 from cortext.web.store_pages.store_row import StoreRow, row_of

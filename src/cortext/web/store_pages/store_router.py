@@ -19,7 +19,7 @@ from cortext.errors import SessionNotFoundError, SessionStorageError
 from cortext.features.transfer.export import FORMATS
 from cortext.model import json_codec
 from cortext.model.session import Session
-from cortext.service.http.ownership import OwnedStore
+from cortext.service.http.owned_store import OwnedStore
 from cortext.service.http.request_guard import OWNER, STAYS
 from cortext.service.stores.base import Conversations
 from cortext.service.stores.port import Conversation, to_session_message
@@ -27,8 +27,8 @@ from cortext.web.conversation_turns import Turns
 from cortext.web.export_download import as_file, check_format
 from cortext.web.live_updates import ShutdownFlag
 from cortext.web.store_pages.store_conversation_list import StoreListPage, StoreListRequest, see
+from cortext.web.store_pages.store_conversation_scan import StoreSearchResult, find
 from cortext.web.store_pages.store_row import StoreRow, row_of
-from cortext.web.store_pages.store_search import StoreSearchResult, find
 from cortext.web.store_pages.store_updates import tell
 from cortext.web.templating import HEADERS, ROLES, common, page
 

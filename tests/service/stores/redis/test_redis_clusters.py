@@ -270,7 +270,7 @@ def test_store_refuses_invalid_cluster_or_sentinel_url(url: str, said: str) -> N
 
 def test_parsed_sentinel_url_hides_password_in_shown_address() -> None:
     """Where a fleet is can be said without them."""
-    from cortext.service.stores.redis.address import parse
+    from cortext.service.stores.redis.redis_address import parse
 
     place = parse(redis, "rediss+sentinel://me:secret@a,b:7/main/2?ssl_cert_reqs=none")
     assert place.shown == "a:26379,b:7/main"

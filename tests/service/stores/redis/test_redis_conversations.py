@@ -16,7 +16,7 @@ from cortext import (
     SessionStorageError,
 )  # fmt: skip
 from cortext.installation import install_command
-from cortext.service.stores.redis.conversation_scripts import ConversationScript
+from cortext.service.stores.redis.conversation_lua_scripts import ConversationScript
 from cortext.service.stores.redis.redis_client import ReplicationError
 from tests.service.stores.conformance_base import say, texts
 from tests.service.stores.loops import PATIENCE, STALL, in_loop, until

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
 from cortext.formats import line_checksum
-from cortext.formats.record_lines import RecordTable, decode_record
-from cortext.model import json_codec, record_dicts
+from cortext.formats.message_lines import RecordTable, decode_record
+from cortext.model import json_codec, message_dicts
 
 _BYTE_ORDER_MARKS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be", b"\xef\xbb\xbf": "utf-8"}
 _FIRST_BYTES = {b"{\0": "utf-16-le", b"[\0": "utf-16-le", b"\0{": "utf-16-be", b"\0[": "utf-16-be"}
@@ -173,7 +173,7 @@ def repair_record_characters(line: bytes, table: RecordTable) -> bytes | None:
         id = repair_value_characters(decode_record(line, table, []).message.id)
         if decode_record(repaired, table, []).message.id == id:
             return repaired
-        value = record_dicts.as_dict(json_codec.decode(line_checksum.unseal(repaired)))
+        value = message_dicts.as_dict(json_codec.decode(line_checksum.unseal(repaired)))
     except ValueError:
         return repaired  # The line could not be read before, so no id is known.
     new = json_codec.encode({**value, table.names.get("id", "id"): id})

@@ -21,15 +21,15 @@ from cortext.features.doctor.salvage.damaged_text import (
 )
 from cortext.features.doctor.salvage.json_scan import find_fields
 from cortext.formats.folder import FOLDER, TOKENS
-from cortext.formats.head_and_lines import Format, head_to_dict, join
+from cortext.formats.line_formats import Format, head_to_dict, join
 from cortext.formats.log import LOG
-from cortext.formats.record_lines import RecordBlock
+from cortext.formats.message_lines import RecordBlock
 from cortext.model import json_codec as codec
-from cortext.model.head_codec import HEAD
 from cortext.model.message import SessionMessage
 from cortext.model.session import Session
+from cortext.model.session_head_codec import HEAD
 from cortext.model.title import generate_title
-from cortext.stores.damage_report import refuse_newer
+from cortext.stores.damage_checks import refuse_newer
 from cortext.stores.workspace_layout import is_type
 
 Head = dict[str, Any]

@@ -44,13 +44,13 @@ from cortext.features.doctor.salvage.salvaged_lines_result import (
     sort_by_time,
 )
 from cortext.formats import line_checksum
-from cortext.formats.record_lines import (
+from cortext.formats.message_lines import (
     MOST_DAMAGES,
     Record,
     RecordTable,
     decode_record,
 )
-from cortext.model import json_codec, record_dicts
+from cortext.model import json_codec, message_dicts
 from cortext.model.message import ROLES, SessionMessage
 
 _NULS = re.compile(rb"\0+")
@@ -178,7 +178,7 @@ class _LineSalvage:
         """
         key = self._table.names.get("role", "role")
         try:
-            value = record_dicts.as_dict(json_codec.decode(line_checksum.unseal(line)))
+            value = message_dicts.as_dict(json_codec.decode(line_checksum.unseal(line)))
             known = with_known_role(remove_checksum(value), key)
             if known is None:
                 return False
@@ -268,10 +268,10 @@ class _LineSalvage:
         if not self._collector.messages:
             return None
         try:
-            value = record_dicts.as_dict(json_codec.decode(line_checksum.unseal(line)))
+            value = message_dicts.as_dict(json_codec.decode(line_checksum.unseal(line)))
             if not isinstance(value.get("content"), str):
                 return None
-            value["timestamp"] = record_dicts.iso(self._collector.messages[-1].timestamp)
+            value["timestamp"] = message_dicts.iso(self._collector.messages[-1].timestamp)
             dated = json_codec.encode(value)
             return dated, decode_record(dated, self._table, [])
         except (ValueError, OverflowError):
@@ -313,7 +313,7 @@ class _LineSalvage:
         """
         if line_checksum.KEY.encode() not in line or not self._is_record(line):
             return line
-        value = record_dicts.as_dict(json_codec.decode(line))
+        value = message_dicts.as_dict(json_codec.decode(line))
         if line_checksum.KEY not in value:
             return line
         own_line = json_codec.encode(value)

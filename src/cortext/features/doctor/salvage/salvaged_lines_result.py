@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from cortext.features.doctor.problem import WARNING, Trouble, pluralize
 from cortext.features.doctor.salvage.damaged_text import HALF
-from cortext.formats.record_lines import RecordTable, decode_lines
+from cortext.formats.message_lines import RecordTable, decode_lines
 from cortext.model.message import SessionMessage
 
 _FOREIGN_LINE = re.compile(rb"\n[^{\n]")

@@ -34,7 +34,7 @@ from cortext.service.stores.port import (
     Message,
     Messages,
 )
-from cortext.service.stores.postgres.conversation_tables import Statements
+from cortext.service.stores.postgres.conversation_sql import Statements
 from cortext.service.stores.postgres.postgres_pool import PostgresPool
 from cortext.service.stores.postgres.postgres_subscriptions import (
     PostgresFollowing,

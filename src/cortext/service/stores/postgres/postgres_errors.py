@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from cortext.errors import SessionStorageError
 from cortext.service.stores.server_retries import AGAIN
-from cortext.service.stores.server_urls import scrubbed
+from cortext.service.stores.store_url_checks import scrubbed
 
 
 class _PostgresErrorRule(NamedTuple):

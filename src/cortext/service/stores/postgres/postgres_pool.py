@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 
 from cortext.errors import CortextError, NewerVersionError, SessionStorageError
 from cortext.installation import install_command
-from cortext.service.stores.postgres import conversation_tables as tables
+from cortext.service.stores.postgres import conversation_sql as tables
 from cortext.service.stores.postgres.postgres_errors import is_permanent, no_answer, refused
 from cortext.service.stores.server_retries import check_timeout, until_answered
-from cortext.service.stores.server_urls import check_ports, scrubbed, secrets_of
+from cortext.service.stores.store_url_checks import check_ports, scrubbed, secrets_of
 
 log: logging.Logger = logging.getLogger("cortext.conversations")
 T = TypeVar("T")

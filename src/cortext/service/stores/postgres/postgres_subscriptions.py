@@ -13,12 +13,12 @@ from typing import Any
 import msgspec
 
 from cortext.errors import CortextError
-from cortext.model import json_codec, record_dicts
+from cortext.model import json_codec, message_dicts
 from cortext.model.ids import new_id
 from cortext.service.stores.conversation_events import Hub, Kind, StoreSubscription
 from cortext.service.stores.conversation_json import decode_message
 from cortext.service.stores.port import Message
-from cortext.service.stores.postgres.conversation_tables import Statements
+from cortext.service.stores.postgres.conversation_sql import Statements
 from cortext.service.stores.postgres.postgres_pool import PostgresPool
 
 log: logging.Logger = logging.getLogger("cortext.conversations")
@@ -255,4 +255,4 @@ def _decode_notice(data: bytes) -> _Notice:
         return _notice_decoder.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError):
         # Lone surrogates are written as escapes, which the fast decoder refuses.
-        return record_dicts.convert(record_dicts.as_dict(json_codec.decode(data)), _Notice)
+        return message_dicts.convert(message_dicts.as_dict(json_codec.decode(data)), _Notice)

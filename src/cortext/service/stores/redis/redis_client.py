@@ -8,8 +8,8 @@ from typing import Any
 
 from cortext.errors import CortextError, SessionStorageError
 from cortext.installation import install_command
-from cortext.service.stores.redis.address import open_client, parse
-from cortext.service.stores.redis.conversation_scripts import ConversationScript
+from cortext.service.stores.redis.conversation_lua_scripts import ConversationScript
+from cortext.service.stores.redis.redis_address import open_client, parse
 from cortext.service.stores.redis.redis_command_routing import (
     ClusterTransport,
     Command,

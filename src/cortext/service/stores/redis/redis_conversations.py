@@ -46,7 +46,7 @@ from cortext.service.stores.port import (
     Message,
     Messages,
 )
-from cortext.service.stores.redis import conversation_scripts as scripts
+from cortext.service.stores.redis import conversation_lua_scripts as scripts
 from cortext.service.stores.redis.redis_client import RedisClient, ReplicationError
 from cortext.service.stores.redis.redis_subscriptions import RedisFollowing, RedisListener
 from cortext.service.stores.store_size_log import StoreUsage, UsageLog, UsageMeter

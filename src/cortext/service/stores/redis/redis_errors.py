@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from cortext.errors import SessionCorruptedError, SessionStorageError
 from cortext.service.stores.server_retries import AGAIN
-from cortext.service.stores.server_urls import scrubbed
+from cortext.service.stores.store_url_checks import scrubbed
 
 
 class _RedisErrorRule(NamedTuple):

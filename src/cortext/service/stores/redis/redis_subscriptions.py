@@ -12,7 +12,7 @@ from collections.abc import Callable
 import msgspec
 
 from cortext.errors import CortextError
-from cortext.model import json_codec, record_dicts
+from cortext.model import json_codec, message_dicts
 from cortext.service.stores.conversation_events import Event, Hub, StoreSubscription
 from cortext.service.stores.redis.pubsub import Joining, Lost, Wire
 from cortext.service.stores.redis.redis_client import RedisClient
@@ -225,7 +225,7 @@ def _decode_event(data: bytes) -> Event | None:
         return _event_decoder.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError):
         try:
-            return record_dicts.convert(record_dicts.as_dict(json_codec.decode(data)), Event)
+            return message_dicts.convert(message_dicts.as_dict(json_codec.decode(data)), Event)
         except ValueError as error:
             log.warning("not a conversation event: %s", error)
             return None
