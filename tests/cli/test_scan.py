@@ -201,8 +201,8 @@ def test_next_redact_cleans_index_after_killed_redact(scanned_space: Path) -> No
     assert list(holding(word, cache)) != []
     code = (
         "import os, sys\n"
-        "from cortext.features.secrets import purge_index\n"
-        "purge_index.purge_words = lambda _rows: os.kill(os.getpid(), 9)\n"
+        "from cortext.features.secrets import redacted_text_purge\n"
+        "redacted_text_purge.purge_words = lambda _rows: os.kill(os.getpid(), 9)\n"
         "from cortext.cli.commands.redact import command\n"
         "command(sys.argv[1:])\n"
     )

@@ -21,7 +21,7 @@ def newest_words(tmp_path: Path) -> FulltextIndex:
 
 @pytest.fixture(params=[1024, 64, 7])
 def _block(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("fulltext_tables", "newest_matches"):
+    for module in ("fulltext_rows", "newest_matches"):
         monkeypatch.setattr(f"cortext.catalog.fulltext.{module}.BLOCK", request.param)
 
 

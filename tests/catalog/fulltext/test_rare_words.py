@@ -14,7 +14,7 @@ def test_rare_word_finds_every_text_once_newest_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int, having: list[int]
 ) -> None:
     """Every text that has a rare word is found once, the newest first, however few are wanted."""
-    for module in ("fulltext_tables", "newest_matches"):
+    for module in ("fulltext_rows", "newest_matches"):
         monkeypatch.setattr(f"cortext.catalog.fulltext.{module}.BLOCK", block)
     with FulltextIndex(str(tmp_path / "words.sqlite3")) as words:
         new = [TextEntry(n, "user", n, "odd" if n in having else "same") for n in range(1, 2001)]

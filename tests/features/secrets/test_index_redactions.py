@@ -157,10 +157,10 @@ def test_doctor_completes_killed_redact(redacted_space: Path) -> None:
     ok(redacted_space, "search", "here")
     code = (
         "import os, subprocess, sys\n"
-        "from cortext.features.secrets import purge_index\n"
+        "from cortext.features.secrets import redacted_text_purge\n"
         "def last(rows):\n"
         "    os.kill(os.getpid(), 9)\n"
-        "purge_index.purge_words = last\n"
+        "redacted_text_purge.purge_words = last\n"
         "from cortext.cli.commands import redact\n"
         "masks = redact._redact\n"
         "def look(*args):\n"
