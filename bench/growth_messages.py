@@ -16,7 +16,7 @@ from cortext import SessionMessage, open_session_store
 from cortext.adapters.session_log import SessionLog
 from cortext.catalog.catalog import Catalog
 from cortext.catalog.row import DOCUMENT, ConversationRow
-from cortext.features.conversation_store_opener import open_store
+from cortext.features.conversation_store_by_url import open_store
 from cortext.features.listing.conversation_list import ConversationList
 from cortext.features.resume.agent_briefing import make_briefing
 from cortext.features.search.search import Search

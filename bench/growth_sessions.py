@@ -21,7 +21,7 @@ from cortext import (
 from cortext.adapters.session_log import SessionLog
 from cortext.catalog.catalog import Catalog
 from cortext.catalog.row import DOCUMENT, ConversationRow
-from cortext.features.conversation_store_opener import open_store
+from cortext.features.conversation_store_by_url import open_store
 from cortext.features.doctor.checkup import run_checkup
 from cortext.features.listing.conversation_list import ConversationList
 from cortext.features.manage import trash

@@ -68,12 +68,12 @@ LAZY_IMPORTS = {
     ("cli/tool_reopening.py", "cortext.cli.spawn_actions"): _REPL,
     ("cli/resume_actions.py", "cortext.cli.tool_reopening"):
         "`resume --list` and a briefing start no tool; its 30 modules take 2 bare starts",
-    ("catalog/log_sessions.py", "cortext.catalog.log_row_reader"): _READER,
-    ("catalog/documents/document_sessions.py", "cortext.catalog.documents.document_row_reader"):
+    ("catalog/log_session_refresh.py", "cortext.catalog.log_row_reader"): _READER,
+    ("catalog/documents/document_refresh.py", "cortext.catalog.documents.document_row_reader"):
         _READER,
     ("catalog/row_text_redaction.py", "cortext.model.secrets.detector"): _READER,
-    ("catalog/tool_sessions.py", "cortext.catalog.tool_row_reader"): _READER,
-    ("catalog/workspace_conversations.py", "cortext.catalog.conversation_row_reader"): _READER,
+    ("catalog/tool_session_refresh.py", "cortext.catalog.tool_row_reader"): _READER,
+    ("catalog/workspace_refresh.py", "cortext.catalog.conversation_row_reader"): _READER,
     ("cli/commands/list.py", "cortext.cli.views.session_store_list"):
         "only `list --store` needs stores; the modules take half a bare start",
     ("cli/store_option.py", "cortext.service.stores.store_url_checks"): _STORE_URL,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
         SessionNotFoundError,
         SessionStorageError,
     )
-    from cortext.features.conversation_store_opener import open_store
+    from cortext.features.conversation_store_by_url import open_store
     from cortext.model.message import SessionMessage, ToolInvocation
     from cortext.model.session import Session
     from cortext.model.session_summary import SessionSummary
@@ -75,7 +75,7 @@ _MODULES = {
     "ToolInvocation": "cortext.model.message",
     "Workspace": "cortext.workspace.workspace",
     "open_session_store": "cortext.stores.store_registry",
-    "open_store": "cortext.features.conversation_store_opener",
+    "open_store": "cortext.features.conversation_store_by_url",
 }
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from cortext.errors import CortextError
-from cortext.features.doctor.problem import UNFORESEEN
+from cortext.features.doctor.check_results import UNFORESEEN
 from cortext.features.doctor.repair import run_repairs
 from cortext.features.doctor.salvage.damaged_text import repair_value_characters
 from tests.features.doctor.damage import Kept

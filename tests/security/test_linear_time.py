@@ -12,7 +12,7 @@ import pytest
 from cortext import Session, SessionMessage
 from cortext.config import parse_settings
 from cortext.errors import CortextError, SessionStorageError
-from cortext.features.doctor.problem import Problem
+from cortext.features.doctor.check_results import Problem
 from cortext.features.doctor.repair import problem_kind
 from cortext.features.doctor.salvage import json_scan, salvage_documents
 from cortext.features.search.decisions import decisions_in

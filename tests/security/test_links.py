@@ -10,9 +10,9 @@ from cortext import paths
 from cortext.durability.incremental_copy import CopyState
 from cortext.errors import CortextError
 from cortext.features.archive.archive_copy_states import Memory
+from cortext.features.doctor.check_results import CheckResult
 from cortext.features.doctor.checkup import SoundFiles, fingerprints_of
 from cortext.features.doctor.inventory import CheckItem
-from cortext.features.doctor.problem import CheckResult
 from cortext.features.errors_log import write_error
 from cortext.features.secrets import redaction_record
 from cortext.features.secrets.redactor import redaction_key

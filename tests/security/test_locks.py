@@ -14,7 +14,7 @@ import pytest
 
 from cortext import Session, SessionLockedError, SessionMessage
 from cortext.durability.file_lock import FileLock
-from cortext.features.doctor import check_machine
+from cortext.features.doctor import check_programs_and_disks
 from cortext.features.doctor.check_held_locks import check_locks
 from cortext.stores.log import LogStore
 
@@ -144,9 +144,9 @@ def test_doctor_notes_network_disk(
 ) -> None:
     """Where locks may not hold between machines, doctor says so; it is no error."""
     table = f"server:/x {tmp_path} {kind} rw 0 0\n/dev/a / ext4 rw 0 0\n"
-    monkeypatch.setattr(check_machine, "read_mounts", table.encode)
-    (problem,) = check_machine.check_network_disks([str(tmp_path / "sessions")])
+    monkeypatch.setattr(check_programs_and_disks, "read_mounts", table.encode)
+    (problem,) = check_programs_and_disks.check_network_disks([str(tmp_path / "sessions")])
     assert kind in problem.text
-    assert problem.severity == check_machine.NOTE
-    monkeypatch.setattr(check_machine, "read_mounts", table.replace(kind, "ext4").encode)
-    assert check_machine.check_network_disks([str(tmp_path / "sessions")]) == []
+    assert problem.severity == check_programs_and_disks.NOTE
+    monkeypatch.setattr(check_programs_and_disks, "read_mounts", table.replace(kind, "ext4").encode)
+    assert check_programs_and_disks.check_network_disks([str(tmp_path / "sessions")]) == []

@@ -15,10 +15,10 @@ from cortext.features.watch.live_sources import LiveConversation
 from cortext.model import json_codec
 from cortext.tools.opencode.reader import OpenCodeBridge
 from cortext.tools.reader_protocol import TranscriptSource
-from cortext.web.database_session_updates import joined
 from cortext.web.live_updates import ShutdownFlag, follow
 from cortext.web.open_conversation import OpenConversation
 from cortext.web.open_conversation_cache import OpenConversationCache
+from cortext.web.tool_database_tail import joined
 from tests.tools.opencode.opencode_data import Made, text
 from tests.web import stories
 

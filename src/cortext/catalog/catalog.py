@@ -15,18 +15,18 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TypeVar
 
 from cortext.catalog import (
-    log_sessions,
+    log_session_refresh,
     message_and_token_counts,
     row_table,
     session_links,
-    tool_sessions,
+    tool_session_refresh,
     usage_table,
 )
 from cortext.catalog.catalog_database import catalog_path, open_catalog
-from cortext.catalog.documents import document_sessions
+from cortext.catalog.documents import document_refresh
 from cortext.catalog.rebuildable_database import DatabaseUnavailableError
 from cortext.catalog.row import AUR, ConversationRow, recency
-from cortext.catalog.workspace_conversations import WORKSPACE, WorkspaceRefresh
+from cortext.catalog.workspace_refresh import WORKSPACE, WorkspaceRefresh
 from cortext.errors import SessionStorageError
 
 T = TypeVar("T")
@@ -75,7 +75,7 @@ class Catalog:
 
     def tool_sessions(
         self, known: Iterable[ConversationRow] = (), *, patience: float | None = None
-    ) -> tool_sessions.ListedToolSessions:
+    ) -> tool_session_refresh.ListedToolSessions:
         """Refresh the sessions of AI tools, and return those that belong to no conversation.
 
         The session with the latest activity comes first. `known` contains the conversations that
@@ -84,12 +84,12 @@ class Catalog:
         no limit. The next call reads the remaining transcripts.
         """
         began = time.time_ns()
-        folder_states = tool_sessions.scan_tool_folders()
+        folder_states = tool_session_refresh.scan_tool_folders()
         if not (self._database.is_there or any(state.print for state in folder_states.values())):
-            return tool_sessions.ListedToolSessions([], changed=False, left=0, there=False)
+            return tool_session_refresh.ListedToolSessions([], changed=False, left=0, there=False)
         database = self._database
         listed = database.repeat(
-            lambda: tool_sessions.refresh(database, folder_states, began, patience)
+            lambda: tool_session_refresh.refresh(database, folder_states, began, patience)
         )
         if not listed.rows:
             return listed
@@ -213,20 +213,18 @@ class Catalog:
         status is "interrupted", or if its status is "active" but no process has the session open.
         Raises SessionStorageError if the folder cannot be read.
         """
-        return log_sessions.list_logs(self._database, folder, tool, lost)
+        return log_session_refresh.list_logs(self._database, folder, tool, lost)
 
     def document_sessions(
-        self, shelves: Sequence[document_sessions.DocumentFolder], *, patience: float | None = None
-    ) -> document_sessions.ListedDocuments:
+        self, shelves: Sequence[document_refresh.DocumentFolder], *, patience: float | None = None
+    ) -> document_refresh.ListedDocuments:
         """Refresh the session documents in the folders `shelves`, and return their sessions.
 
         A session document is a JSON file that a program wrote. Reading stops after about `patience`
         seconds; None means no limit. The next call reads the remaining documents.
         """
         began, database = time.time_ns(), self._database
-        return database.repeat(
-            lambda: document_sessions.refresh(database, shelves, began, patience)
-        )
+        return database.repeat(lambda: document_refresh.refresh(database, shelves, began, patience))
 
     def copies(self, known: Iterable[ConversationRow]) -> dict[tuple[str, int], int]:
         """Return the sessions that were imported as conversations, with the last activity of each.
@@ -256,7 +254,7 @@ class Catalog:
         """
         rows = self.list(self.known_workspaces())
         existing = {(os.fsencode(row.workspace), row.path) for row in rows}
-        self._run(tool_sessions.forget_unmasked)
+        self._run(tool_session_refresh.forget_unmasked)
         self.tool_sessions()
 
         def write(db: sqlite3.Connection) -> None:
@@ -264,8 +262,8 @@ class Catalog:
             gone = [row for row in announced if tuple(row) not in existing]
             db.executemany("DELETE FROM told WHERE root = ? AND path = ?", gone)
             db.execute("DELETE FROM shown")
-            document_sessions.forget_gone(db, shelves)
-            log_sessions.forget_changed(db)
+            document_refresh.forget_gone(db, shelves)
+            log_session_refresh.forget_changed(db)
 
         self._run(write)
         try:

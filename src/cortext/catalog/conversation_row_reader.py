@@ -10,9 +10,9 @@ from contextlib import suppress
 from zlib import crc32
 
 from cortext import clock, paths
-from cortext.catalog.framework_ids_and_bindings import shown_bindings
 from cortext.catalog.rebuildable_database import bounded, micros
 from cortext.catalog.row import ConversationRow
+from cortext.catalog.row_id_fields import shown_bindings
 from cortext.catalog.row_table import ReadPosition
 from cortext.catalog.row_text_redaction import redact_all, shown, told
 from cortext.catalog.workspace_scan import ConversationFiles

@@ -15,10 +15,10 @@ from zlib import crc32
 import msgspec
 from msgspec.structs import replace
 
-from cortext.catalog.framework_ids_and_bindings import own_id
-from cortext.catalog.log_sessions import SUFFIX
+from cortext.catalog.log_session_refresh import SUFFIX
 from cortext.catalog.rebuildable_database import micros, plain
 from cortext.catalog.row import AUR, ConversationRow
+from cortext.catalog.row_id_fields import own_id
 from cortext.catalog.row_table import ReadPosition, ReadRow
 from cortext.catalog.row_text_redaction import redact_all, replace_nul, shown, told
 from cortext.durability.read_files import open_file, read_range

@@ -23,7 +23,7 @@ from cortext.cli.views.list_view import (
 from cortext.clock import ago
 from cortext.errors import AmbiguousIdError, CortextError, SessionNotFoundError
 from cortext.features.listing.conversation_list import EVERYTHING, ConversationList, ListFilter
-from cortext.features.listing.unique_names import Names
+from cortext.features.listing.unique_conversation_names import Names
 
 if TYPE_CHECKING:
     from cortext.features.search.name_or_text_lookup import FoundConversations

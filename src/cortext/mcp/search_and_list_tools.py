@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from msgspec import field
 
 from cortext.catalog.fulltext.fulltext_index import TITLE
-from cortext.features.doctor.problem import pluralize
+from cortext.features.doctor.check_results import pluralize
 from cortext.features.listing.conversation_list import ListFilter
 from cortext.features.listing.time_ranges import date_range
-from cortext.features.listing.unique_names import reopens
+from cortext.features.listing.unique_conversation_names import reopens
 from cortext.features.search.decisions import get_decisions as decided
 from cortext.features.search.search import SearchHit, TextFilter
 from cortext.features.search.search_results import Finder, SearchPage, SearchRequest

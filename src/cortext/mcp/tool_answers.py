@@ -21,7 +21,7 @@ import msgspec
 
 from cortext.catalog.row import ConversationRow
 from cortext.clock import from_micros
-from cortext.features.listing.unique_names import reopens
+from cortext.features.listing.unique_conversation_names import reopens
 from cortext.formats.history_text import escape_field, is_inert, one_line, render_text
 from cortext.model import message_dicts
 

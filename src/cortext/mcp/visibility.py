@@ -18,7 +18,7 @@ from cortext.features.listing.conversation_list import ConversationList, ListFil
 from cortext.features.listing.row_filters import is_in_folder, without_copies
 from cortext.features.listing.session_of_row import read
 from cortext.features.listing.standalone_sessions import find_named_or_imported
-from cortext.features.listing.unique_names import Names
+from cortext.features.listing.unique_conversation_names import Names
 from cortext.features.search.search_results import Finder
 from cortext.formats.history_text import escape_field, unescape
 from cortext.mcp.client_session import Own, own_session

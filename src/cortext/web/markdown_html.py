@@ -16,8 +16,8 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from markupsafe import Markup
 
-from cortext.formats.exports.markdown_parser import DEEPEST, parse
 from cortext.formats.exports.printable_text import LONGEST_MARKDOWN, visible
+from cortext.formats.exports.safe_markdown_parsing import DEEPEST, parse
 
 _ALLOWED_LINKS = ("http://", "https://", "mailto:")
 _SCHEME = re.compile(r"[^/?#]*:")

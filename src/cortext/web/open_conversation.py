@@ -31,7 +31,7 @@ from cortext.stores.workspace_layout import document_in
 from cortext.tools.new_transcript_lines import NewLines
 from cortext.tools.registry import get_tool
 from cortext.web.conversation_turns import Turns, first_difference
-from cortext.web.database_session_updates import RowsTail
+from cortext.web.tool_database_tail import RowsTail
 
 
 class OpenConversation:

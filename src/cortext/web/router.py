@@ -19,7 +19,7 @@ from litestar.response import ServerSentEvent
 from cortext import clock
 from cortext.catalog.row import DOCUMENT, ConversationRow
 from cortext.errors import CortextError, SessionNotFoundError
-from cortext.features.listing.unique_names import reopens
+from cortext.features.listing.unique_conversation_names import reopens
 from cortext.features.transfer.export import FORMATS
 from cortext.features.transfer.exported_markdown import attach_document
 from cortext.features.usage.usage_overview import summarize_usage

@@ -13,7 +13,7 @@ from google.adk.runners import Runner
 from google.adk.tools.function_tool import FunctionTool
 from google.genai import types
 
-from cortext.adapters.google_adk import CortextSessionService, adk_sessions
+from cortext.adapters.google_adk import CortextSessionService, adk_session_storage
 from cortext.adapters.google_adk.adk_events import INTERRUPTED
 from cortext.adapters.session_log import id_of
 from cortext.features.doctor.check_logs import check_log
@@ -74,7 +74,7 @@ def test_shared_state_log_is_compacted_without_losing_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is made shorter while others write to it, and no change is lost."""
-    monkeypatch.setattr(adk_sessions, "MOST_CHANGES", 5)
+    monkeypatch.setattr(adk_session_storage, "MOST_CHANGES", 5)
     service = CortextSessionService(tmp_path / "kept")
     asyncio.run(service.create_session(**WHO, session_id="s"))
     names = [f"w{number}" for number in range(4)]

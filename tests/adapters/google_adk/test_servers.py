@@ -7,7 +7,7 @@ from google.adk.events.event import Event
 from google.adk.events.event_actions import EventActions
 from google.genai import types
 
-from cortext.adapters.google_adk import CortextSessionService, adk_sessions, session_service
+from cortext.adapters.google_adk import CortextSessionService, adk_session_storage, session_service
 from cortext.adapters.session_log import id_of
 from tests.adapters.children import FORK
 from tests.adapters.google_adk.created_sessions import WHO, create
@@ -46,7 +46,7 @@ def test_eight_processes_write_to_one_session_without_loss(
 ) -> None:
     """Nobody is stale, and what was acknowledged is there once, with all that it changed; the log
     of the shared state is made shorter meanwhile."""
-    monkeypatch.setattr(adk_sessions, "MOST_CHANGES", 5)
+    monkeypatch.setattr(adk_session_storage, "MOST_CHANGES", 5)
     service = CortextSessionService(redis_url)
     asyncio.run(service.create_session(**WHO, session_id="s"))
     written = eight_write(write, redis_url, 10)

@@ -11,7 +11,7 @@ from cortext import Session, SessionMessage
 from cortext.features.doctor.check_conversations import check_conversation
 from cortext.features.doctor.check_documents import check_document
 from cortext.features.doctor.check_logs import check_log
-from cortext.features.doctor.problem import CheckResult
+from cortext.features.doctor.check_results import CheckResult
 from cortext.formats.line_formats import with_checksums
 from cortext.stores import workspace_layout
 from cortext.stores.document import SessionStorage

@@ -1,6 +1,6 @@
 """A damaged session after `cortext doctor --fix`."""
 
-from cortext.features.doctor.problem import Repaired
+from cortext.features.doctor.check_results import Repaired
 from tests.features.doctor.damage import Kept
 
 

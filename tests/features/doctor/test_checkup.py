@@ -19,18 +19,10 @@ from cortext import paths
 from cortext.durability.trash_folder import Trash
 from cortext.errors import SessionLockedError
 from cortext.features.capture.capture import capture
-from cortext.features.doctor import check_machine
+from cortext.features.doctor import check_programs_and_disks
 from cortext.features.doctor.check_conversations import check_conversation
 from cortext.features.doctor.check_held_locks import check_locks, list_lock_files
-from cortext.features.doctor.check_state_files import check_database
-from cortext.features.doctor.check_temp_files_and_modes import (
-    check_modes,
-    check_temp_files,
-    find_readable_by_others,
-    find_temp_files,
-)
-from cortext.features.doctor.checkup import run_checkup
-from cortext.features.doctor.problem import (
+from cortext.features.doctor.check_results import (
     NOTE,
     Repair,
     Repaired,
@@ -39,6 +31,14 @@ from cortext.features.doctor.problem import (
     describe_trouble,
     reword_decode_error,
 )
+from cortext.features.doctor.check_state_files import check_database
+from cortext.features.doctor.check_temp_files_and_modes import (
+    check_modes,
+    check_temp_files,
+    find_readable_by_others,
+    find_temp_files,
+)
+from cortext.features.doctor.checkup import run_checkup
 from cortext.features.doctor.repair import run_repairs
 from cortext.stores.log import LogStore
 from cortext.workspace.known_folders import remember_program, remember_workspace
@@ -202,7 +202,7 @@ def test_checkup_names_other_program_called_cortext_on_path(
         (tmp_path / name).write_text(text, encoding="utf-8")
         (tmp_path / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    (problem,) = check_machine.check_program_names()
+    (problem,) = check_programs_and_disks.check_program_names()
     where = f"{tmp_path}/cortext"
     assert problem.text == f"another program named `cortext` comes first on the PATH: {where}"
 
@@ -213,7 +213,7 @@ def test_checkup_reports_unwritable_home(tmp_path: Path, monkeypatch: pytest.Mon
     home.mkdir()
     monkeypatch.setenv("XDG_DATA_HOME", str(home / "data"))
     assert run_checkup().problems == []
-    monkeypatch.setattr(check_machine.os, "access", lambda path, mode: path != str(home))
+    monkeypatch.setattr(check_programs_and_disks.os, "access", lambda path, mode: path != str(home))
     (problem,) = run_checkup().problems
     assert problem.text.startswith(
         f"{home} is not writable, so cortext cannot save anything new in {home}/"
@@ -243,8 +243,8 @@ def test_checkup_notes_network_disk_in_mount_table(
     """By the table of mounts, in which a space is written as a number."""
     folder = tmp_path / "my share/work"
     table = f"/dev/a / ext4 rw 0 0\nserver:/x {tmp_path}/my\\040share nfs4 rw 0 0\n"
-    monkeypatch.setattr(check_machine, "read_mounts", table.encode)
-    (problem,) = check_machine.check_network_disks(
+    monkeypatch.setattr(check_programs_and_disks, "read_mounts", table.encode)
+    (problem,) = check_programs_and_disks.check_network_disks(
         [str(folder), str(folder / "b"), str(tmp_path / "near")]
     )
     assert problem.text.startswith(f"{folder} is on a network disk (nfs4, at {tmp_path}/my share)")
@@ -260,7 +260,7 @@ def test_checkup_notes_network_disks_of_programs_and_archive(
     remember_program(str(tmp_path / "share/logs"))
     Kept("log", tmp_path / "share/logs").make()
     table = f"s:/x {tmp_path}/share nfs4 rw 0 0\ns:/y {tmp_path}/data cifs rw 0 0\n"
-    monkeypatch.setattr(check_machine, "read_mounts", table.encode)
+    monkeypatch.setattr(check_programs_and_disks, "read_mounts", table.encode)
     told = [one.text for one in run_checkup().problems if "network disk" in one.text]
     assert sorted(re.findall(r"\((\w+), at", text)[0] for text in told) == ["cifs", "nfs4"]
 
@@ -269,13 +269,13 @@ def test_checkup_recognizes_network_disk_by_statfs_type(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As `statfs` tells, also where no table of mounts does."""
-    monkeypatch.setattr(check_machine, "read_mounts", lambda: b"")
+    monkeypatch.setattr(check_programs_and_disks, "read_mounts", lambda: b"")
     monkeypatch.setattr(
-        check_machine,
+        check_programs_and_disks,
         "filesystem_type",
         lambda folder: 0x6969 if "share" in folder else 0xEF53,
     )
-    (problem,) = check_machine.check_network_disks(
+    (problem,) = check_programs_and_disks.check_network_disks(
         [str(tmp_path / "near"), str(tmp_path / "share")]
     )
     assert problem.text.startswith(f"{tmp_path}/share is on a network disk (nfs, at ")
@@ -286,7 +286,9 @@ def test_filesystem_type_agrees_with_stat_command(tmp_path: Path) -> None:
     said = subprocess.run(
         ["stat", "-f", "-c", "%t", tmp_path], check=True, capture_output=True, text=True
     )
-    assert check_machine.filesystem_type(str(tmp_path / "a/b")) == int(said.stdout, 16) > 0
+    assert (
+        check_programs_and_disks.filesystem_type(str(tmp_path / "a/b")) == int(said.stdout, 16) > 0
+    )
 
 
 def test_checkup_names_stopped_process_that_holds_archive_lock(tmp_path: Path) -> None:
@@ -355,16 +357,16 @@ def test_tool_version_is_read_from_package_or_folder(tmp_path: Path) -> None:
     package.mkdir(parents=True)
     (package.parent / "package.json").write_text(json.dumps({"version": "9.1.0"}), encoding="utf-8")
     (package / "gemini.js").touch()
-    assert check_machine.read_tool_version(str(package / "gemini.js")) == "9.1.0"
+    assert check_programs_and_disks.read_tool_version(str(package / "gemini.js")) == "9.1.0"
     versions = tmp_path / "versions"
     versions.mkdir()
     (versions / "2.1.300").touch()
     (tmp_path / "claude").symlink_to(versions / "2.1.300")
-    assert check_machine.read_tool_version(str(tmp_path / "claude")) == "2.1.300"
-    assert check_machine.read_tool_version(None) == ""
-    assert check_machine.is_tested("claude", "2.1.300")
-    assert not check_machine.is_tested("gemini", "9.1.0")
-    assert check_machine.is_tested("codex", "")
+    assert check_programs_and_disks.read_tool_version(str(tmp_path / "claude")) == "2.1.300"
+    assert check_programs_and_disks.read_tool_version(None) == ""
+    assert check_programs_and_disks.is_tested("claude", "2.1.300")
+    assert not check_programs_and_disks.is_tested("gemini", "9.1.0")
+    assert check_programs_and_disks.is_tested("codex", "")
 
 
 def test_second_checkup_skips_unchanged_files_unless_deep(tmp_path: Path) -> None:

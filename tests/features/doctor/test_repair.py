@@ -10,7 +10,7 @@ import pytest
 
 from cortext import SessionMessage
 from cortext.features.doctor import check_conversations, check_documents, check_logs
-from cortext.features.doctor.problem import NOTE
+from cortext.features.doctor.check_results import NOTE
 from cortext.features.doctor.repair import run_repairs
 from cortext.stores.damage_checks import refuse_damage
 from tests.features.doctor import damage

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cortext import Session
-from cortext.features.doctor.problem import NOTE
+from cortext.features.doctor.check_results import NOTE
 from tests.features.doctor import damage
 from tests.features.doctor.damage import TEXTS, Damage, Kept
 from tests.features.doctor.repaired_session import mended, texts

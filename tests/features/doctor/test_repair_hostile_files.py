@@ -13,8 +13,8 @@ from cortext import paths
 from cortext.errors import SessionStorageError
 from cortext.features.archive.archive_sync import sync
 from cortext.features.doctor import checkup
+from cortext.features.doctor.check_results import Problem, Repair, Repaired
 from cortext.features.doctor.checkup import run_checkup
-from cortext.features.doctor.problem import Problem, Repair, Repaired
 from cortext.features.doctor.repair import (
     MANY,
     count_repeated_kinds,

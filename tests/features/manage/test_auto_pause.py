@@ -19,7 +19,7 @@ from cortext.features.capture.pending_bindings import bind_process
 from cortext.features.errors_log import last_errors
 from cortext.features.listing.conversation_list import ConversationList
 from cortext.features.manage.auto_pause import pause_idle_conversations
-from cortext.features.slash.slash_runner import Slash
+from cortext.features.slash.slash_actions import Slash
 from cortext.model.message import SessionMessage
 from cortext.stores.workspace_layout import ConversationPath
 from cortext.tools.running_sessions import forget_running, note_running
@@ -168,7 +168,7 @@ def test_auto_pause_leaves_conversation_bound_inside_running_tool(
     process = find_process(os.getpid())
     monkeypatch.setenv("CLAUDE_CODE_SESSION_ID", OTHER)
     inside = Inside("claude", (OTHER,), process)
-    monkeypatch.setattr("cortext.features.slash.slash_runner.here", lambda: inside)
+    monkeypatch.setattr("cortext.features.slash.slash_actions.here", lambda: inside)
     Slash().new("brainstorm", "Bound")
     row = next(
         r for r in ConversationList(pause_bench.workspace.root).list().rows if r.title == "Bound"

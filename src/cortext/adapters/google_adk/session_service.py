@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from cortext.adapters.google_adk.adk_events import raw_of, repair_events, repair_last
 from cortext.adapters.google_adk.adk_record_replay import Delta
-from cortext.adapters.google_adk.adk_sessions import AdkSessions, SessionKey
+from cortext.adapters.google_adk.adk_session_storage import AdkSessions, SessionKey
 from cortext.adapters.missing_framework import needs
 from cortext.adapters.session_log import PathOrUrl, beside
 from cortext.errors import SessionNotFoundError

@@ -16,7 +16,7 @@ from cortext.catalog.row import ConversationRow
 from cortext.errors import AmbiguousIdError, CortextError, SessionNotFoundError
 from cortext.features.listing.conversation_list import ConversationList
 from cortext.features.listing.session_of_row import read
-from cortext.features.listing.unique_names import Names
+from cortext.features.listing.unique_conversation_names import Names
 from cortext.features.search.name_or_text_lookup import find_conversation
 from cortext.features.transfer.import_sqlite import open_program_store, put_items, read_database
 from cortext.formats.llm_package_messages import KEY, items_of

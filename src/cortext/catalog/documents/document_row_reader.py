@@ -5,9 +5,9 @@ A damaged document still gives a row, with as much as can be read and a note abo
 
 from __future__ import annotations
 
-from cortext.catalog.framework_ids_and_bindings import own_id, shown_bindings
 from cortext.catalog.rebuildable_database import bounded, micros, plain
 from cortext.catalog.row import DOCUMENT, ConversationRow
+from cortext.catalog.row_id_fields import own_id, shown_bindings
 from cortext.catalog.row_table import ReadRow
 from cortext.catalog.row_text_redaction import redact_all, shown, told
 from cortext.durability.read_files import read_file_and_stat

@@ -14,6 +14,7 @@ from cortext.cli.terminal_text import clean
 from cortext.cli.views.bar_chart import counted, size
 from cortext.cli.views.list_view import short
 from cortext.clock import ago
+from cortext.features.doctor.check_results import describe_kept
 from cortext.features.doctor.doctor_report import (
     ArchiveHealth,
     Diagnosis,
@@ -22,7 +23,6 @@ from cortext.features.doctor.doctor_report import (
     diagnose,
     recheck,
 )
-from cortext.features.doctor.problem import describe_kept
 from cortext.features.doctor.repair import (
     RepairOutcome,
     count_repeated_kinds,

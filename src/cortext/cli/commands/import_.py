@@ -21,7 +21,7 @@ from cortext.cli.views.bar_chart import counted
 from cortext.cli.views.list_view import short
 from cortext.errors import CortextError, SessionNotFoundError
 from cortext.features.listing.conversation_list import ConversationList
-from cortext.features.listing.unique_names import whole_path
+from cortext.features.listing.unique_conversation_names import whole_path
 from cortext.features.transfer.import_exported_file import (
     ImportedFile,
     parse_export,

@@ -14,7 +14,7 @@ import click
 from cortext.cli.error_output import debugging
 from cortext.errors import CortextError
 from cortext.features.slash.long_output import in_pieces, next_piece
-from cortext.features.slash.slash_runner import Slash
+from cortext.features.slash.slash_actions import Slash
 from cortext.formats.slash_command_frame import frame, without_mentions
 from cortext.tools.opencode.typed_slash_text import typed_words
 from cortext.tools.registry import find_tool

@@ -16,7 +16,7 @@ from cortext.cli.terminal_text import cells, clean, fit, local
 from cortext.cli.views.list_view import short_id
 from cortext.clock import from_micros
 from cortext.features.listing.project_names import project_names
-from cortext.features.listing.unique_names import Names, reopens
+from cortext.features.listing.unique_conversation_names import Names, reopens
 from cortext.features.search.search import SearchHit
 from cortext.features.search.search_results import Group, SearchRequest
 from cortext.formats.text_search.search_query import find, parse, snippet

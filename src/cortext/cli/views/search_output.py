@@ -24,7 +24,7 @@ from cortext.cli.views.list_view import (
 from cortext.cli.views.pager import can_page, encodable, is_long, page_through
 from cortext.cli.views.search_hits import HitPage
 from cortext.clock import from_micros
-from cortext.features.listing.unique_names import Names, reopens
+from cortext.features.listing.unique_conversation_names import Names, reopens
 from cortext.features.search.name_or_text_lookup import FoundConversations
 from cortext.features.search.no_results import NoResultsReason, explain_no_results
 from cortext.features.search.search import SearchHit

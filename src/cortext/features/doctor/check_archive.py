@@ -27,8 +27,7 @@ from cortext.durability.read_files import open_file, read_range
 from cortext.errors import CortextError, SessionLockedError, SessionStorageError, reason_of
 from cortext.features.archive.archive_copy_states import Memory, folder_of, temp_dir
 from cortext.features.archive.archive_sync import sync
-from cortext.features.doctor.check_state_files import record_redactions
-from cortext.features.doctor.problem import (
+from cortext.features.doctor.check_results import (
     NOTHING,
     CheckResult,
     Problem,
@@ -36,6 +35,7 @@ from cortext.features.doctor.problem import (
     Repaired,
     report_unreadable,
 )
+from cortext.features.doctor.check_state_files import record_redactions
 from cortext.model import json_codec, message_dicts
 from cortext.tools.archive_items import archive_source
 from cortext.tools.registry import tool_names

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from cortext.durability.file_lock import describe_process
-from cortext.features.doctor.problem import WARNING, Problem
+from cortext.features.doctor.check_results import WARNING, Problem
 
 _HINT = "continue the process with `kill -CONT {pid}`, or end it with `kill -9 {pid}`"
 

@@ -22,7 +22,7 @@ from cortext.durability.durable_files import (
 )
 from cortext.durability.read_files import read_file
 from cortext.errors import NewerVersionError
-from cortext.features.doctor.problem import (
+from cortext.features.doctor.check_results import (
     NOTHING,
     PROBLEM,
     CheckResult,

@@ -29,7 +29,7 @@ from cortext.durability.read_files import read_file
 from cortext.errors import CortextError
 from cortext.features.archive.archive_copy_states import folder_of
 from cortext.features.archive.archive_sync import archive_lock
-from cortext.features.doctor.problem import (
+from cortext.features.doctor.check_results import (
     NOTHING,
     PROBLEM,
     WARNING,

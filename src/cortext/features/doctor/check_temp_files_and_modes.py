@@ -11,7 +11,14 @@ from functools import partial
 
 from cortext import paths
 from cortext.durability.trash_folder import Trash
-from cortext.features.doctor.problem import NOTHING, WARNING, CheckResult, Problem, Repair, Repaired
+from cortext.features.doctor.check_results import (
+    NOTHING,
+    WARNING,
+    CheckResult,
+    Problem,
+    Repair,
+    Repaired,
+)
 
 _ABANDONED_SECONDS = 3600.0
 """Seconds after which a temp file counts as abandoned."""

@@ -10,7 +10,7 @@ import msgspec
 
 from cortext.durability.read_files import open_file
 from cortext.errors import CortextError, reason_of
-from cortext.features.doctor.problem import (
+from cortext.features.doctor.check_results import (
     NOTE,
     NOTHING,
     CheckResult,

@@ -17,9 +17,16 @@ from cortext.config import user_file
 from cortext.durability.durable_files import make_private_dir, replace
 from cortext.durability.read_files import read_file
 from cortext.features.archive.archive_copy_states import temp_dir
-from cortext.features.doctor import check_machine, check_temp_files_and_modes
+from cortext.features.doctor import check_programs_and_disks, check_temp_files_and_modes
 from cortext.features.doctor.check_archive import list_copies
 from cortext.features.doctor.check_held_locks import check_locks, list_lock_files
+from cortext.features.doctor.check_results import (
+    CheckResult,
+    Problem,
+    Repair,
+    is_absent,
+    report_unforeseen,
+)
 from cortext.features.doctor.check_state_files import (
     check_archive_notes,
     check_archive_redactions,
@@ -37,13 +44,6 @@ from cortext.features.doctor.inventory import (
     list_conversation_items,
     list_day_folders,
     list_transcript_items,
-)
-from cortext.features.doctor.problem import (
-    CheckResult,
-    Problem,
-    Repair,
-    is_absent,
-    report_unforeseen,
 )
 from cortext.features.setup.setup_record import SetupRecord
 from cortext.stores.file_fingerprint import Fingerprint
@@ -225,9 +225,11 @@ def _check_surroundings(checkup: Checkup, found: Stores, all_items: list[CheckIt
     checkup.run(data, modes)
     if not is_absent(paths.trash()):
         checkup.run(paths.trash(), lambda: [CheckResult(check_temp_files_and_modes.check_trash())])
-    checkup.run("PATH", lambda: [CheckResult(check_machine.check_program_names())])
-    checkup.run(data, lambda: [CheckResult(check_machine.check_writable(paths.archive()))])
-    checkup.run(data, lambda: [CheckResult(check_machine.check_network_disks(disks))])
+    checkup.run("PATH", lambda: [CheckResult(check_programs_and_disks.check_program_names())])
+    checkup.run(
+        data, lambda: [CheckResult(check_programs_and_disks.check_writable(paths.archive()))]
+    )
+    checkup.run(data, lambda: [CheckResult(check_programs_and_disks.check_network_disks(disks))])
 
 
 def _check_items(

@@ -20,7 +20,6 @@ from cortext.config import Config
 from cortext.durability.read_files import read_file
 from cortext.errors import CortextError, why
 from cortext.features.archive.archive_copy_states import sizes
-from cortext.features.doctor.check_machine import is_tested, read_tool_version
 from cortext.features.doctor.check_mcp import (
     GONE,
     UNREADABLE,
@@ -30,8 +29,15 @@ from cortext.features.doctor.check_mcp import (
     read_mcp_entry,
     start_server,
 )
+from cortext.features.doctor.check_programs_and_disks import is_tested, read_tool_version
+from cortext.features.doctor.check_results import (
+    NOTE,
+    Problem,
+    Repair,
+    is_absent,
+    report_unforeseen,
+)
 from cortext.features.doctor.checkup import Checkup, Progress, run_checkup
-from cortext.features.doctor.problem import NOTE, Problem, Repair, is_absent, report_unforeseen
 from cortext.features.errors_log import last_errors
 from cortext.features.setup.tool_setup import (
     COMMANDS,

@@ -20,8 +20,8 @@ from cortext.features.doctor.check_archive import check_copy, list_copies
 from cortext.features.doctor.check_conversations import check_conversation
 from cortext.features.doctor.check_documents import check_document
 from cortext.features.doctor.check_logs import check_log
+from cortext.features.doctor.check_results import CheckResult, is_absent
 from cortext.features.doctor.check_transcripts import check_transcript, list_transcripts
-from cortext.features.doctor.problem import CheckResult, is_absent
 from cortext.features.listing.standalone_sessions import log_folders, shelves
 from cortext.features.secrets.adapter_side_files import adapter_folders
 from cortext.stores import workspace_layout

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 
 from cortext.errors import CortextError, SessionStorageError
-from cortext.features.doctor.problem import UNFORESEEN, Problem, Repair, Repaired, pluralize
+from cortext.features.doctor.check_results import UNFORESEEN, Problem, Repair, Repaired, pluralize
 from cortext.features.doctor.salvage.damaged_text import repair_value_characters
 from cortext.model.message import SessionMessage
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from cortext import paths
 from cortext.catalog.catalog import Catalog
-from cortext.catalog.documents.document_sessions import DocumentFolder
+from cortext.catalog.documents.document_refresh import DocumentFolder
 from cortext.catalog.lookup import by_id, by_other_id
 from cortext.catalog.row import AUR, DOCUMENT, ConversationRow
 from cortext.config import Config

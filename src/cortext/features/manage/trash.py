@@ -10,7 +10,7 @@ from datetime import timedelta
 from cortext import clock, paths
 from cortext.catalog.catalog import Catalog
 from cortext.catalog.fulltext.fulltext_index import FulltextIndex
-from cortext.catalog.log_sessions import SUFFIX, remove_former_index
+from cortext.catalog.log_session_refresh import SUFFIX, remove_former_index
 from cortext.catalog.row import ConversationRow
 from cortext.durability.durable_files import all_set_aside, remove_if_there, storage_errors
 from cortext.durability.trash_folder import Trash, TrashEntry

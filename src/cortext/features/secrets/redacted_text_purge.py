@@ -16,7 +16,7 @@ from msgspec.json import decode
 from cortext import paths
 from cortext.catalog.catalog import Catalog
 from cortext.catalog.fulltext.fulltext_index import FulltextIndex
-from cortext.catalog.log_sessions import remove_former_index
+from cortext.catalog.log_session_refresh import remove_former_index
 from cortext.catalog.row import DOCUMENT, ConversationRow
 from cortext.durability.durable_files import (
     collect_errors,

@@ -6,7 +6,7 @@ from contextlib import closing
 
 from cortext import paths
 from cortext.catalog.catalog_database import catalog_path, open_catalog
-from cortext.catalog.log_sessions import list_logs
+from cortext.catalog.log_session_refresh import list_logs
 from cortext.catalog.row import AUR, ConversationRow
 
 STATUSES = ("active", "completed", "interrupted")

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from cortext.formats.exports.embedded_session import EmbeddedDocument, seal, unseal
 from cortext.formats.exports.export_view import ExportPart, ShownCall, facts, parts
-from cortext.formats.exports.markdown_parser import DEEPEST, parse
 from cortext.formats.exports.printable_text import LONGEST_MARKDOWN, one_line, utc, visible
+from cortext.formats.exports.safe_markdown_parsing import DEEPEST, parse
 from cortext.model.session import Session
 
 if TYPE_CHECKING:

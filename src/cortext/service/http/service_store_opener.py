@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from cortext.errors import CortextError
-from cortext.features.conversation_store_opener import open_store
+from cortext.features.conversation_store_by_url import open_store
 from cortext.installation import install_command
 from cortext.service.stores.base import Conversations
 from cortext.service.stores.store_url_checks import folder_of_url, url_without_secrets

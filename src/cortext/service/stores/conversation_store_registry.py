@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from cortext.service.stores.base import Conversations
-from cortext.service.stores.log_store_port import ConversationLog
+from cortext.service.stores.conversation_log import ConversationLog
 from cortext.service.stores.store_url_checks import folder_of_url, url_without_secrets
 
 _REDIS = ("cortext.service.stores.redis.redis_conversations", "RedisConversationStore")

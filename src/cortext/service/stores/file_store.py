@@ -29,8 +29,7 @@ from cortext.service.stores.base import (
     not_found,
 )
 from cortext.service.stores.conversation_events import Hub, StoreSubscription
-from cortext.service.stores.expiry_timer import Clock, LoopClock, Sweeper
-from cortext.service.stores.log_store_port import (
+from cortext.service.stores.conversation_log import (
     ConversationLog,
     EntryCache,
     change_metadata,
@@ -40,6 +39,7 @@ from cortext.service.stores.log_store_port import (
     stamped,
     updated_at,
 )
+from cortext.service.stores.expiry_timer import Clock, LoopClock, Sweeper
 from cortext.service.stores.metadata import copied
 from cortext.service.stores.port import (
     WINDOW,

@@ -16,7 +16,7 @@ from cortext.durability.read_files import read_file
 from cortext.errors import CortextError, file_and_reason
 from cortext.features.capture.capture import capture
 from cortext.features.capture.capture_progress_and_ledger import REMOVED, CaptureLedger
-from cortext.features.doctor.problem import WARNING, Trouble, pluralize
+from cortext.features.doctor.check_results import WARNING, Trouble, pluralize
 from cortext.features.doctor.salvage.salvage_lines import IsHead, salvage_lines
 from cortext.features.doctor.salvage.salvaged_lines_result import SalvagedLines
 from cortext.features.secrets.redactor import Redactor, redact_file_bytes, redact_json

@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from datetime import timedelta
 
 from cortext import clock
-from cortext.features.doctor.problem import WARNING, Trouble
+from cortext.features.doctor.check_results import WARNING, Trouble
 from cortext.formats.tool_call_stubs import own_result, read_call
 from cortext.model.ids import derived_id
 from cortext.model.message import SessionMessage

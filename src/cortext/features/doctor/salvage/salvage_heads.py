@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple, cast
 
-from cortext.features.doctor.problem import WARNING, Trouble, reword_decode_error
+from cortext.features.doctor.check_results import WARNING, Trouble, reword_decode_error
 from cortext.features.doctor.salvage.damaged_text import (
     convert_to_utf8,
     decode_text,

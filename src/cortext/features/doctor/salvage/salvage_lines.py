@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-from cortext.features.doctor.problem import (
+from cortext.features.doctor.check_results import (
     CONFLICT,
     NOTE,
     PROBLEM,

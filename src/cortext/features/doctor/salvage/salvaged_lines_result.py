@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from cortext.features.doctor.problem import WARNING, Trouble, pluralize
+from cortext.features.doctor.check_results import WARNING, Trouble, pluralize
 from cortext.features.doctor.salvage.damaged_text import HALF
 from cortext.formats.message_lines import RecordTable, decode_lines
 from cortext.model.message import SessionMessage

@@ -14,8 +14,8 @@ import msgspec
 from cortext.errors import CortextError
 from cortext.model import json_codec, message_dicts
 from cortext.service.stores.conversation_events import Event, Hub, StoreSubscription
-from cortext.service.stores.redis.pubsub import Joining, Lost, Wire
 from cortext.service.stores.redis.redis_client import RedisClient
+from cortext.service.stores.redis.redis_event_connection import Joining, Lost, Wire
 
 log: logging.Logger = logging.getLogger("cortext.conversations")
 

@@ -12,7 +12,7 @@ import pytest
 from cortext import Session, SessionMessage, SessionStorage
 from cortext.catalog.catalog import Catalog
 from cortext.catalog.documents import document_row_reader
-from cortext.catalog.documents.document_sessions import DocumentFolder
+from cortext.catalog.documents.document_refresh import DocumentFolder
 from cortext.catalog.row import ConversationRow
 
 MONDAY = datetime(2026, 3, 2, 12, tzinfo=UTC)

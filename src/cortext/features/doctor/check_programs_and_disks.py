@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from importlib import metadata
 
 from cortext.durability.read_files import read_file
-from cortext.features.doctor.problem import NOTE, WARNING, Problem
+from cortext.features.doctor.check_results import NOTE, WARNING, Problem
 from cortext.model import json_codec, message_dicts
 from cortext.tools.registry import find_tool
 

@@ -4,7 +4,7 @@ import shlex
 
 from cortext.catalog.row import ConversationRow
 from cortext.features.listing.row_filters import without_copies
-from cortext.features.listing.unique_names import Names, reopens
+from cortext.features.listing.unique_conversation_names import Names, reopens
 
 
 def row(

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from cortext.service.stores import conversation_store_registry as registry
 from cortext.service.stores.base import Conversations
-from cortext.service.stores.log_store_port import ConversationLog
+from cortext.service.stores.conversation_log import ConversationLog
 from cortext.stores.store_registry import open_session_store
 
 
