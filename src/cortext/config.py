@@ -41,8 +41,8 @@ class Setting(NamedTuple):
 
     - `kind`: the type of the value: choice, tool, whole (a whole number), number, path or paths
     - `doc`: the help text
-    - `choices`: the allowed values of the kind choice. For the kind tool, these values are allowed
-      besides the names of AI tools, which this module does not check
+    - `choices`: the allowed values of the kind choice. A value of the kind tool is one of `choices`
+      or the name of an AI tool. This module accepts any word as the name of a tool
     - `least` and `most`: the limits of a number
     - `in_workspace`: whether the settings file of a workspace may contain this setting
     """
@@ -92,8 +92,8 @@ class Setting(NamedTuple):
     def parse(self, text: str) -> Any:
         """Convert text from an environment variable or a command line to a value of this setting.
 
-        The value is not checked. If the kind is a number, but the text is not one, the text is
-        returned.
+        This method does not check the value. If the setting is a number, but `text` is not a
+        number, the method returns `text`.
         """
         if self.kind == "paths":
             return [part for part in text.split(os.pathsep) if part]

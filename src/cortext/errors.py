@@ -187,8 +187,8 @@ class SessionOwnerError(SessionStorageError, PermissionError):
 class CheckpointTypeError(SessionStorageError, TypeError):
     """A LangGraph checkpoint contains a type that is not allowed. Nothing was loaded or written.
 
-    `type` is the name of the type. If `is_kind` is true, it is the name of an encoding, such as
-    "pickle".
+    `type` is the name of this type. If `is_kind` is true, the checkpoint has an encoding that is
+    not allowed, and `type` is the name of the encoding, such as "pickle".
     """
 
     def __init__(

@@ -62,11 +62,11 @@ def current_folder() -> str:
 
 
 def workspace_root(start: str | os.PathLike[str] | None = None) -> str:
-    """Return the folder of the workspace that contains `start`, by default the current folder.
+    """Return the root folder of the workspace that contains the folder `start`.
 
-    This is `start` itself or its nearest parent with `.workspace/` or with conversations. (A git
-    clone of a workspace may have only conversations.) If there is none, return the personal
-    workspace.
+    By default, `start` is the current folder. The root folder is `start` or its nearest parent that
+    contains `.workspace/` or conversations. (A git clone of a workspace may have only
+    conversations.) If there is no such folder, return the personal workspace.
     """
     folder: str = os.path.abspath(os.fspath(start or current_folder()))
     while not (os.path.isdir(f"{folder}/.workspace") or _has_conversations(folder)):
@@ -140,7 +140,7 @@ def service_tokens() -> str:
 
 
 def running() -> str:
-    """Return the folder for temporary state, such as the records of running sessions from hooks."""
+    """Return the folder for temporary state, such as what hooks record about running sessions."""
     return os.path.join(data_home(), "cortext", "running")
 
 

@@ -78,10 +78,11 @@ class Catalog:
     ) -> tool_session_refresh.ListedToolSessions:
         """Refresh the sessions of AI tools, and return those that belong to no conversation.
 
-        The session with the latest activity comes first. `known` contains the conversations that
-        the caller has just listed. Their sessions are in the fields `bound` and `grown` of the
-        result (see `ListedToolSessions`). Reading stops after about `patience` seconds; None means
-        no limit. The next call reads the remaining transcripts.
+        The session with the latest activity comes first. `known` contains conversations that the
+        caller has just listed. The sessions of these conversations are in the fields `bound` and
+        `grown` of the result (see `ListedToolSessions`). A refresh reads changed transcripts. It
+        stops reading after about `patience` seconds; None means no limit. The next call reads the
+        remaining transcripts.
         """
         began = time.time_ns()
         folder_states = tool_session_refresh.scan_tool_folders()
@@ -114,7 +115,7 @@ class Catalog:
     def session_counts(self) -> dict[tuple[str, str], message_and_token_counts.SessionCounts]:
         """Return the stored message and token counts of AI-tool sessions, by tool and session id.
 
-        This method counts and refreshes nothing.
+        No messages are counted, and the catalog is not refreshed.
         """
         return self._run(message_and_token_counts.load_counts)
 
@@ -193,14 +194,14 @@ class Catalog:
     ) -> builtins.list[ConversationRow]:
         """Return the most recently active conversations and sessions in a folder, at most `most`.
 
-        If `below` is true, up to `most` rows of its subfolders follow. The rows are as the last
-        refresh found them: this method refreshes nothing. They include sessions that the user
-        deleted and sessions that belong to a conversation.
+        If `below` is true, up to `most` conversations and sessions in its subfolders follow. The
+        result includes sessions that the user deleted, and sessions that belong to a conversation.
+        The rows come from the last refresh: this method refreshes nothing.
         """
         return self._run(lambda db: row_table.load_latest(db, folder, most, below=below))
 
     def remember_captured(self, sessions: Iterable[ConversationRow]) -> None:
-        """Record that all messages of these AI tools' sessions are now copied to conversations."""
+        """Record that all messages of these AI-tool sessions are now copied to conversations."""
         self._run(lambda db: session_links.store_captured(db, sessions))
 
     def log_sessions(
@@ -208,10 +209,10 @@ class Catalog:
     ) -> builtins.list[ConversationRow]:
         """Refresh a folder of logs, and return its sessions, the latest first.
 
-        A log is a JSONL file with one session. Each row gets the value of `tool` in its field
-        `tool`. A lost session gets the value of `lost` as its status. A session is lost if its
-        status is "interrupted", or if its status is "active" but no process has the session open.
-        Raises SessionStorageError if the folder cannot be read.
+        A log is a JSONL file with one session. `tool` is the value for the field `tool` of each
+        row. A session is lost if its status is "interrupted", or if its status is "active" but no
+        process has the session open. The row of a lost session gets the status `lost`. Raises
+        SessionStorageError if the folder cannot be read.
         """
         return log_session_refresh.list_logs(self._database, folder, tool, lost)
 
@@ -227,13 +228,15 @@ class Catalog:
         return database.repeat(lambda: document_refresh.refresh(database, shelves, began, patience))
 
     def copies(self, known: Iterable[ConversationRow]) -> dict[tuple[str, int], int]:
-        """Return the sessions that were imported as conversations, with the last activity of each.
+        """Return the sessions of `aur spawn` and of programs that were imported as conversations.
 
-        Only sessions of `aur spawn` and of programs are included. A key is a session's TOOL:ID and
-        its creation time, because two programs may use the same id. A value is the time when the
-        conversation that was made from the session was last active. Times are in microseconds since
-        1970. `known` contains the conversations that the caller has just listed. The result
-        combines them with the links in the catalog. This method refreshes nothing.
+        A key has the id of a session, as TOOL:ID, and the time when the session was created. Both
+        are needed, because two programs may use the same id. The value is the time when the
+        conversation made from this session was last active, or the latest such time if there are
+        several conversations. Times are in microseconds since 1970.
+
+        `known` contains conversations that the caller has just listed. Other conversations are
+        found with the links in the catalog. This method refreshes nothing.
         """
         latest: dict[tuple[str, int], int] = {}
         for session, folder, at in self._run(session_links.copied_sessions):
@@ -246,11 +249,11 @@ class Catalog:
         return latest
 
     def purge(self, shelves: Collection[str] | None = None) -> None:
-        """Refresh the catalog, and remove the texts of deleted conversations from its file.
+        """Refresh the catalog, and remove the texts of deleted conversations from the catalog file.
 
-        If `shelves` (folders of session documents) is given, the rows of documents in all other
-        folders are deleted too. Raises SessionStorageError if the file can be neither cleaned nor
-        deleted.
+        If `shelves` is given, it has the folders whose session documents stay in the catalog. The
+        rows of documents in all other folders are deleted. Raises SessionStorageError if the
+        catalog file can be neither cleaned nor deleted.
         """
         rows = self.list(self.known_workspaces())
         existing = {(os.fsencode(row.workspace), row.path) for row in rows}
@@ -306,9 +309,10 @@ class Catalog:
         return self._run(lambda db: _find_unannounced(db, rows))
 
     def tell_once(self, rows: Iterable[ConversationRow]) -> builtins.list[ConversationRow]:
-        """Return the rows that `find_unannounced` returns.
+        """Return those of the `rows` that cortext has not announced to the user yet.
 
-        Also store that cortext announces them to the user now.
+        The catalog records that cortext announces these rows now. `find_unannounced` returns the
+        same rows, but records nothing.
         """
 
         def write(db: sqlite3.Connection) -> builtins.list[ConversationRow]:

@@ -38,10 +38,11 @@ def read_conversation(
 ) -> tuple[ConversationRow, ReadPosition] | None:
     """Return the row of a conversation, and the position where the next refresh continues to read.
 
-    `root` is the workspace, and `path` is the conversation's path in it. Return None if the
-    conversation was deleted meanwhile. `known` is the position at which the last refresh stopped,
-    or None. If the message file only grew since then, only the new lines are read. `files` states
-    the size of the message file: anything after this size is left for the next refresh.
+    `root` is the workspace, and `path` is the conversation's path in it. `known` is the position in
+    the message file at which the last refresh stopped; None means that the file must be read from
+    its start. If the file only grew since the last refresh, only the new lines are read. Lines
+    after the file size that `files` states are left for the next refresh. Return None if the
+    conversation was deleted meanwhile.
 
     Raises OSError or SessionStorageError for an error of the disk or the system, such as too many
     open files. Any other problem gives a row with a note.

@@ -81,7 +81,10 @@ class _LogHead(msgspec.Struct, frozen=True):
 
 
 class _Previous(msgspec.Struct, frozen=True):
-    """What the last refresh stored about a log: its row and the read position, or None for each."""
+    """The row and the read position of a log that the last refresh stored.
+
+    Each of the two is None if the last refresh did not store it.
+    """
 
     row: ConversationRow | None
     position: ReadPosition | None
@@ -185,10 +188,11 @@ def _unreadable_row(path: str, id: str, reason: str, tool: str) -> ReadRow:
 
 
 def _title(session: Session, turns: _Turns, old: ConversationRow | None) -> str:
-    """Return the title of the row `old`, or make a title from the user's first request.
+    """Return the title for the row of a session that has no title of its own.
 
-    `old` is the row of the last refresh; None if there is none, or if all turns were read again.
-    Return "" if there is no request.
+    This is the title of the row `old`, or a title made from the user's first request. If both are
+    missing, return "". `old` is the row of the last refresh; None if the log is new, or if all of
+    its turns were read again.
     """
     if old is not None and old.title:
         return old.title

@@ -58,10 +58,10 @@ class _FolderScan(msgspec.Struct, frozen=True):
 
     @property
     def is_settled(self) -> bool:
-        """Whether the folder has the same modification time only as long as no file is added.
+        """Whether adding or removing a file later will change the folder's modification time.
 
-        Two changes within one clock tick give the folder the same time. So this is True if that
-        clock tick was over when the scan started.
+        Two changes within one clock tick give the folder the same time. So the result is True only
+        if the clock tick of the last change was over when the scan started.
         """
         return self.time < self.began - FRESH_NS
 

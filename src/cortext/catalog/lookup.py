@@ -37,17 +37,17 @@ def resolve(query: str, rows: Sequence[ConversationRow]) -> list[ConversationRow
 def by_id(query: str, rows: Sequence[ConversationRow]) -> list[ConversationRow]:
     """Return the rows whose id is exactly the query.
 
-    For a conversation, the query can also be `DATE/ID` or the path. Other sessions are returned
-    only if no conversation matches.
+    A conversation is also found by `DATE/ID` or by its path. Sessions of tools and programs are
+    returned only if no conversation matches.
     """
     return _first_matches(query.strip(), rows, (_has_path, _has_key))
 
 
 def by_other_id(query: str, rows: Sequence[ConversationRow]) -> list[ConversationRow]:
-    """Return the rows whose id in another program is exactly the query.
+    """Return the rows that match an id which another program uses.
 
-    These are sessions to which a program gave this id, and conversations that are bound (linked) to
-    an AI tool's session with this id.
+    A session matches if an agent framework gave it this id. A conversation matches if it is bound
+    (linked) to an AI tool's session with this id. The query must be the complete id.
     """
     text = " ".join(query.split())  # rows have single spaces
     if not text:
@@ -85,10 +85,10 @@ def _first_matches(
     rows: Sequence[ConversationRow],
     tests: Sequence[Callable[[ConversationRow, str], bool]],
 ) -> list[ConversationRow]:
-    """Return the rows that pass a test. The first test that any row passes decides.
+    """Return the rows that pass the first test which any row passes.
 
-    Each test is called with a row and `text`. The result is empty if no row passes any test, or if
-    `text` is not a single word.
+    The tests are tried in order. Each test is called with a row and `text`. The result is empty if
+    no row passes any test, or if `text` is not a single word.
     """
     # A text with a space cannot be an id.
     for matches in tests if len(text.split()) == 1 else ():

@@ -93,9 +93,9 @@ class Database:
     def repeat(self, operation: Callable[[], T]) -> T:
         """Call `operation` and return its result. After a database error, repair and retry.
 
-        A damaged database is deleted and created again, empty. If the file cannot be used, it
-        stays, and the `fallback` is used from now on. Both are logged. If neither helps, the error
-        is raised: for example, for an invalid query.
+        If the database is damaged, it is deleted and created again, empty. If its file cannot be
+        used, the file is not changed, and the `fallback` is used from now on. Both steps are
+        logged. If no step can correct the error, such as an invalid query, the error is raised.
         """
         try:
             return operation()

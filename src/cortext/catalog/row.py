@@ -167,10 +167,10 @@ class ConversationRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 
     @property
     def source_ids(self) -> tuple[str, ...]:
-        """The session from which the conversation was imported, as TOOL:ID.
+        """The TOOL:ID of the session from which the conversation was imported, as a tuple.
 
-        Only imports from `aur spawn` and from programs count. The tuple has one item, or none if
-        the conversation was not imported from such a session.
+        The tuple is empty unless the conversation was imported from a session of `aur spawn` or of
+        a program.
         """
         is_copy = self.parent_id.startswith((f"{AUR}:", f"{DOCUMENT}:"))
         return (self.parent_id,) if is_copy else ()

@@ -48,11 +48,13 @@ class Source(msgspec.Struct, frozen=True):
 
 
 class ReadPosition(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """The position at which a refresh stopped reading a message file. The next one continues there.
+    """The position in a message file at which a refresh stopped reading.
+
+    The next refresh continues at this position.
 
     - `inode`: the inode of the file
     - `start`: the byte where the messages begin
-    - `size`: the byte after the last line that was read, which is the position itself
+    - `size`: the position itself: the number of bytes up to the end of the last line that was read
     - `lines` and `messages`: the numbers of lines and messages before the position
     - `last`: the time of the last message before the position
     - `latest`: the latest time of any message before the position

@@ -152,9 +152,9 @@ def read_changed_sessions(
 
 
 def read_session_row(bridge: Bridge, source: TranscriptSource) -> ConversationRow | None:
-    """Return the row that a refresh makes from a transcript.
+    """Return the catalog row that a refresh makes from a transcript.
 
-    Return None if lists do not show the session.
+    Return None if the session is not shown in lists, for example because it has no request.
     """
     return _read_row(_Candidate(bridge, source, "", _modified_at(source)))[0]
 
@@ -178,8 +178,8 @@ def _find_sessions(
 def _modified_at(source: TranscriptSource) -> int:
     """Return the time when a transcript last changed, in nanoseconds since 1970; 0 if unknown.
 
-    The text `source.print` begins with this time. The time is in milliseconds if the tool stores
-    its sessions in a database, and in nanoseconds if it stores them in files.
+    The text `source.print` begins with this time. If the tool stores its sessions in a database,
+    the text has milliseconds, which are converted to nanoseconds.
     """
     first = source.print.partition("-")[0]
     number = int(first) if first.isascii() and first.isdecimal() and len(first) < 20 else 0

@@ -46,9 +46,9 @@ class ListedToolSessions(NamedTuple):
     - `changed`: whether the refresh added, changed or deleted a row
     - `left`: the number of changed transcripts that were not read before the time limit
     - `there`: whether any transcript exists
-    - `bound`: the sessions that belong to the conversations which the caller of
-      `Catalog.tool_sessions` passed as `known`
-    - `grown`: the sessions in `bound` whose messages may not all be copied to the conversation yet
+    - `bound`: the sessions that belong to the conversations in `known`, which is an argument of
+      `Catalog.tool_sessions`
+    - `grown`: the sessions in `bound` that may have messages which are not in the conversation yet
     """
 
     rows: list[ConversationRow]

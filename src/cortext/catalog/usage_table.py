@@ -65,14 +65,14 @@ CostOf = Callable[[str, TokenUsage, int], float | None]
 
 
 class CatalogReplacedError(Exception):
-    """The catalog was replaced while usage was read, so everything must be read again."""
+    """The catalog was replaced during a refresh of token usage, so all usage must be read again."""
 
 
 class KnownSession(msgspec.Struct, frozen=True):
-    """A session whose usage is stored.
+    """A session whose token usage is stored.
 
-    `fingerprint` is the fingerprint of its transcript at that time. `states` has the state of each
-    of its files, by path (see `UsageFile`).
+    `fingerprint` is the fingerprint that the transcript had when the usage was read. `states` has
+    the state of each file of the session, by path (see `UsageFile`).
     """
 
     fingerprint: str
@@ -141,8 +141,8 @@ def store_session(
 def start_epoch(db: sqlite3.Connection, new: str) -> None:
     """Store `new` as the epoch of the catalog, unless the catalog already has an epoch.
 
-    The epoch is a random text. After the catalog was deleted and created again, it has no epoch or
-    another one.
+    The epoch is a random text. If the catalog is deleted and created again, the new catalog has no
+    epoch until the next call, which stores a different epoch.
     """
     if not load_fact(db, EPOCH):
         store_fact(db, EPOCH, new)

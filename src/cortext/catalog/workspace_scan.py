@@ -39,10 +39,11 @@ class ChangedDay(msgspec.Struct, frozen=True):
 
 
 class ConversationFiles(NamedTuple):
-    """The fingerprints of a conversation's files; None for a file that does not exist.
+    """The fingerprints of a conversation's files. The fingerprint of a missing file is None.
 
-    `head` is the fingerprint of `session.json`, and `lines` is that of the message file. `markdown`
-    is that of the markdown file, but always None if there is a `session.json`.
+    - `head`: the fingerprint of `session.json`
+    - `markdown`: the fingerprint of the markdown file; always None if there is a `session.json`
+    - `lines`: the fingerprint of the message file
     """
 
     head: Fingerprint | None
@@ -141,10 +142,11 @@ class Scan:
     def _keep_failed(
         self, path: str, found: dict[str, str], failed: Mapping[str, OSError], known: ChangedDay
     ) -> None:
-        """Report the conversations that could not be read, and keep their fingerprints.
+        """Report the conversations of a day folder that could not be read.
 
-        `failed` has the error for each of them. Their fingerprints are copied from `known` to
-        `found`, so that they count as unchanged. `path` is the path of their day folder.
+        Their fingerprints are copied from `known` to `found`, so that these conversations count as
+        unchanged. `failed` has the error for each conversation, by name. `path` is the path of the
+        day folder.
         """
         for name in failed:
             found[name] = known.fingerprints.get(name, NO_CONVERSATION)

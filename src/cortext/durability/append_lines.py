@@ -22,11 +22,12 @@ class Appender:
     """Appends lines durably to the file `path`, which other threads and processes may write too.
 
     - `lock_path`: the path of the lock file. Temporary files are written to the folder of this file
-    - `is_record`: a function that returns whether a last line without a newline is complete
-    - `ids_in`: a function that returns the ids of the lines in a block of lines
+    - `is_record`: a function that is called with a last line without a newline, and returns whether
+      the line is complete
+    - `ids_in`: a function that is called with some lines of the file, and returns their ids
     - `wait`: the number of seconds to wait for the lock
-    - `first_lines`: the number of lines whose ids are read when the file is first opened. If these
-      lines have less than 64 KB, the ids of the last 64 KB are read
+    - `first_lines`: the number of lines at the end of the file whose ids are read when the file is
+      first opened. At least the last 64 KB are read, even if they have more lines
 
     Every line has an id. A line whose id is known is not written again. The appender knows the last
     few thousand ids, including those of lines that other processes wrote.
@@ -155,7 +156,8 @@ class Appender:
     def _repair_tail(self) -> int:
         """Repair a last line without a newline, and return the new size of the file.
 
-        A complete record gets its newline. An incomplete one is moved to the new file `PATH.torn`.
+        If the line is a complete record, a newline is added. If the line is incomplete, it is moved
+        to the new file `PATH.torn`.
         """
         tail, _ = read_last_lines(self._path, 1)
         size = os.fstat(self._fd).st_size
@@ -188,9 +190,9 @@ class Appender:
         """Remove the lines that this process has just appended, because their sync failed.
 
         `data` has these lines, `start` is their offset, and `error` is the error of the sync. The
-        file is written again without the lines. A second sync instead could wrongly report success.
-        If another process has already written after the lines, they stay in the file.
-        SessionStorageError then says that they may or may not be stored.
+        file is written again without the lines. (Another sync of the old file could wrongly report
+        success.) If another process has already written to the file too, the lines stay. The method
+        then raises a SessionStorageError, which says that the lines may or may not be stored.
         """
         with self._lock:
             end = os.fstat(fd).st_size
@@ -222,8 +224,8 @@ class Appender:
 def _first_read_offset(fd: int, size: int, lines: int) -> int:
     """Return the offset at which to start to read the end of a file of `size` bytes.
 
-    At least `lines` lines and 64 KB follow this offset. It is 0 if the file has less than that. The
-    offset may be in the middle of a line.
+    At least `lines` lines and 64 KB follow this offset. If the file has fewer lines or bytes, the
+    offset is 0. The offset may be in the middle of a line.
     """
     start, newlines = size, 0
     while start > 0 and newlines <= lines:

@@ -29,8 +29,8 @@ class FileLock:
 
     - `guards`: the path of the file that the lock protects, for the error message
     - `keep_open`: whether the lock file stays open between uses, until `close`
-    - `shared`: whether several processes can hold the lock at the same time. They cannot do so
-      while another process holds a lock that is not shared
+    - `shared`: whether other processes can hold the lock at the same time, if their locks are
+      shared too
     """
 
     def __init__(

@@ -210,9 +210,9 @@ def read_packed(path: str, report: Callable[[str], None] | None = None) -> Itera
 def _inflate(fd: int, at: int, length: int) -> Iterator[tuple[bytes, int]]:
     """Decompress the gzip member at offset `at`, and yield pairs of a data block and an offset.
 
-    In the last pair, the offset is the end of the member in the file. In all other pairs, it is
-    `at`. If the member is damaged or incomplete, there is no such last pair. `length` is the length
-    of the file.
+    The last pair of a complete member has the offset of the member's end in the file. All other
+    pairs have the offset `at`. So if the last pair has the offset `at`, the member is damaged or
+    incomplete. `length` is the length of the file.
     """
     inflater, offset = zlib.decompressobj(zlib.MAX_WBITS | 16), at
     while offset < length and not inflater.eof:
@@ -251,7 +251,8 @@ def _salvage(data: bytes, most: int) -> bytes:
 def _decompress_bytewise(decompress: Callable[[bytes], bytes], block: bytes) -> Iterator[bytes]:
     """Decompress a damaged block byte by byte, and yield the data before the damage.
 
-    If `decompress` fails, it returns nothing. So larger steps would lose data.
+    If `decompress` reaches the damage, it fails and returns no data at all. With more than one byte
+    for each call, the data just before the damage would be lost.
     """
     for offset in range(len(block)):
         try:
@@ -261,9 +262,9 @@ def _decompress_bytewise(decompress: Callable[[bytes], bytes], block: bytes) -> 
 
 
 def _find_member(fd: int, at: int, length: int) -> int | None:
-    """Return the offset of the first member that cortext wrote at or after `at`; None if none.
+    """Return the offset of a member that cortext wrote: the first such member from offset `at`.
 
-    `length` is the length of the file.
+    Return None if there is no such member. `length` is the length of the file.
     """
     while at < length:
         block = os.pread(fd, MOST, at)

@@ -67,9 +67,10 @@ def follow(
     """Update `target`, the compressed copy of the file `source`, and return the result.
 
     Only the new end of the file is compressed and appended. A last line without a newline is copied
-    only when the file has not changed for `RESTS` seconds. If the file was only truncated, the copy
-    keeps its data. If other data of the file changed, the old copy is renamed, and a new copy is
-    started. `known` is the state after the last update, or None.
+    only when the file has not changed for `RESTS` seconds. If the file only lost data at its end,
+    the copy keeps this data. If the file no longer starts with the copied data, the old copy is
+    renamed, and a new copy is started. `known` is the state of the copy after the last update; None
+    if this state is unknown.
 
     Set `document` for a JSON document, which programs always rewrite as a whole. The copy is then
     replaced as a whole. If the new document is shorter or incomplete, the old copy is renamed.
@@ -137,7 +138,7 @@ class TailBuffer:
     """Keeps the last 64 KB of a stream of blocks, to compute their checksum.
 
     `seen` is the number of bytes of the stream so far. `before` is the data just before the stream.
-    It belongs to the last 64 KB as long as the stream is shorter.
+    As long as the stream has less than 64 KB, the end of `before` belongs to the last 64 KB.
     """
 
     def __init__(self, before: bytes = b"") -> None:
@@ -159,9 +160,9 @@ class TailBuffer:
 def extend(target: str, base: CopyState, blocks: Iterable[bytes], *, temp_dir: str) -> CopyState:
     """Compress blocks, append them durably to the copy `target`, and return the copy's new state.
 
-    `base` is the last known state of the copy. Bytes after the size `base.packed` are removed
-    first, because they are from an unfinished write. If a write fails, the copy gets its size
-    `base.packed` again. In the result, only `packed` and `added` are new.
+    `base` is the last known state of the copy. If the copy is larger than `base.packed`, the last
+    write was not finished, and the copy is first cut to this size. If the new write fails, the copy
+    is cut to this size again. The result is `base` with new values of `packed` and `added`.
     """
     make_private_dir(os.path.dirname(target))
     fd = os.open(target, _APPEND, 0o600)

@@ -135,7 +135,8 @@ def read_last_lines(path: str, count: int) -> tuple[bytes, bool]:
 def _start_of_last(data: bytes, count: int) -> int:
     """Return the offset in `data` at which its last `count` lines start.
 
-    Return -1 if `data` may begin in the middle of the first of these lines, or after it.
+    Return -1 if `data` does not include the newline just before these lines, because their start
+    may then be missing.
     """
     if count <= 0:
         return len(data)

@@ -154,7 +154,8 @@ class Trash:
 def move(source: str, target: str) -> None:
     """Move a file or folder durably.
 
-    To another file system, the file is copied. The original is removed when the copy is complete.
+    If `target` is on another file system, the file or folder is copied. The original is removed
+    when the copy is complete.
     """
     try:
         os.rename(source, target)

@@ -264,7 +264,8 @@ def _update_index(task: _Task) -> list[str]:
 def _omitted_note(task: _Task, first: str = "") -> str:
     """Return a note for the user about the files that are not recorded, with the reasons.
 
-    The note begins with the text `first`. It is "" if `first` is "" and all files are recorded.
+    The note begins with the text `first`. If `first` is "" and all files are recorded, the note is
+    "".
     """
     parts = [first] if first else []
     if task.ignored:

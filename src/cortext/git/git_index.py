@@ -20,12 +20,12 @@ _RETRY_PAUSE = 0.02
 
 
 class StagedFiles(msgspec.Struct, frozen=True):
-    """The entries of git's index for a folder, in three groups.
+    """The entries that git's index has for a folder.
 
     - `entries`: the entries of the paths that the caller asked for
-    - `skipped`: those of these paths that git does not compare with the disk, because they are
+    - `skipped`: the paths in `entries` that git does not compare with the disk, because they are
       marked "assume unchanged" or are not part of a sparse checkout
-    - `others`: all other paths in the folder
+    - `others`: the paths of all other entries
     """
 
     entries: dict[str, TreeEntry]

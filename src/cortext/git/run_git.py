@@ -1,10 +1,11 @@
 """Run git so that no setting of a repository can start another program.
 
 The configuration of a repository can name programs: monitors, hooks, filters, pagers, signers and
-helpers. This module runs only git's plumbing commands (the low-level commands), which read few of
-these settings. It overrides those few. Git's porcelain commands (the commands for users) read more
-of them. For example, `git log` can start a program to verify signatures. `GIT_*` environment
-variables are removed, except the variables for the user's identity and configuration.
+helpers. This module runs only git's low-level commands (plumbing). They read few of the settings
+that name programs, and this module overrides these few settings. Git's commands for users
+(porcelain) read more such settings. For example, `git log` can start a program to verify
+signatures. `GIT_*` environment variables are removed, except the variables for the user's identity
+and configuration.
 """
 
 from __future__ import annotations

@@ -147,11 +147,12 @@ def _parse_objects(out: bytes, count: int) -> list[tuple[str, bytes]]:
 
 
 def _expected_tree_id(commit: bytes, trees: dict[str, Tree], folder: str) -> str:
-    """Return the object id that the tree of a folder should have.
+    """Return the object id that the tree of a folder must have.
 
-    The tree of the parent folder states this id. For the top folder, the commit states it. `commit`
-    is the content of the commit, and `trees` has the trees of the parent folders. Return "" if the
-    parent has no such folder. Raises NotRecordedError if the entry in the parent is not a folder.
+    The tree of the parent folder contains this id. For the top folder, the commit contains the id.
+    `commit` is the content of the commit, and `trees` has the trees of the parent folders. Return
+    "" if the parent folder has no entry with the folder's name. Raises NotRecordedError if this
+    entry is not a folder.
     """
     if not folder:
         return commit.partition(b"\n")[0].removeprefix(b"tree ").decode("ascii")

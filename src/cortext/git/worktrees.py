@@ -35,7 +35,7 @@ def _common_folder(dot_git: str) -> str | None:
     """Return the git folder that all worktrees of a repository share.
 
     This is usually `.git` in the main worktree. `dot_git` is the path of the folder or file `.git`
-    in a worktree. Return None if it does not lead to a repository.
+    in a worktree. Return None if `dot_git` does not lead to a repository.
     """
     if os.path.isdir(dot_git):
         return dot_git

@@ -40,10 +40,10 @@ class UsageRecord(msgspec.Struct, frozen=True, gc=False):
 class UsageFile(msgspec.Struct, frozen=True):
     """The usage records that were read from one file of a session.
 
-    `state` is a text that says how much of the file was read. If `keep` is true, only the part of
-    the file that is new since the last state was read, and earlier records stay valid. If it is
-    false, `records` replaces them. `is_failed` says that the file could not be read, so that it is
-    read again next time.
+    `state` is a text that says how much of the file was read. If `keep` is true, `records` comes
+    only from the new part of the file, and the earlier records stay valid. If `keep` is false,
+    `records` replaces the earlier records. If `is_failed` is true, the file could not be read, and
+    the next refresh reads it again.
     """
 
     path: str

@@ -227,8 +227,9 @@ def _find_phrase(sentence: str, known: Sequence[str]) -> int:
 def _decision(turns: list[tuple[str, list[str]]]) -> tuple[str, str]:
     """Return the last sentence that states a decision, and the part of the sentence to show.
 
-    `turns` contains the role and the sentences of each message. If there is no decision, both
-    values are the agent's last advice. If there is no advice either, both are "".
+    If no sentence states a decision, both values are the last sentence with advice of the agent. If
+    there is no advice either, both values are "". `turns` contains the role and the sentences of
+    each message.
     """
     advice = ""
     for role, sentences in reversed(turns):

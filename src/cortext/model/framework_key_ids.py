@@ -13,10 +13,11 @@ _LONGEST_NAME = 80
 
 
 def id_of(*key: str) -> str:
-    """Return the session id for the key with which an agent framework identifies a session.
+    """Return the session id for a key of an agent framework.
 
-    The key has one or more parts. If it has a single part that is a valid id, this part is the id.
-    Any other key gives an id of a readable text and a hash. Equal keys always give equal ids.
+    A framework identifies each session by a key, which has one or more parts. If the key has a
+    single part that is a valid id, this part is the id. For any other key, the id is a readable
+    text and a hash of the key. Equal keys always give equal ids.
     """
     if len(key) == 1:
         try:

@@ -16,9 +16,9 @@ DEEPEST = 200
 def json_copy(value: Any, where: str = "value", *, around: int = 0) -> Any:
     """Return a deep copy of a value, after a check that JSON can store the value.
 
-    Raises ValueError if JSON cannot store it. `where` is the name of the value in the error
-    message. The value may have at most `DEEPEST` + `around` levels of nesting. If the value is a
-    whole message, `around` allows for the levels of the message itself.
+    Raises ValueError if JSON cannot store the value. `where` is the name of the value in the error
+    message. The value may have at most `DEEPEST` + `around` levels of nesting. `around` is 0 for
+    the value of a field. For a whole message, it is the number of levels around these values.
     """
     return _copy(value, where, DEEPEST + around)
 

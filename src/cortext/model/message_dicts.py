@@ -42,7 +42,8 @@ def merge_extra(data: dict[str, Any], extra: Mapping[str, Any], reserved: frozen
 def take_extra(unknown: dict[str, Any]) -> dict[str, Any]:
     """Return the value for the field `extra`, made from the unknown keys of a dict.
 
-    This function is the inverse of `merge_extra`: it moves the keys out of `cortext_extra`.
+    This function reverses `merge_extra`: if `unknown` has an object `cortext_extra`, the keys in
+    this object become keys of `unknown` again. The dict `unknown` is changed and returned.
     """
     escaped = unknown.pop(ESCAPED, None)
     if isinstance(escaped, dict):

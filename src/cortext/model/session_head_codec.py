@@ -40,7 +40,7 @@ class HeadTable(msgspec.Struct, frozen=True):
 
     - `keys`: the place of each field
     - `reserved`: the top-level keys that the format uses
-    - `words`: the word that the format uses for a status, by status
+    - `words`: for each status, the word that the format uses
     - `nulls`: whether an empty field is written as null
     """
 
@@ -254,8 +254,8 @@ def _merge_nested(
 ) -> None:
     """Move the unknown keys of a nested object from `extra` back into the object.
 
-    `parent` is the key of the object in `data`, and of its unknown keys in `extra`. If an unknown
-    key has the same name as a known key of the object, all its unknown keys stay in `extra`.
+    The nested object is `data[parent]`, and its unknown keys are in `extra[parent]`. If one of the
+    unknown keys has the same name as a known key of the object, nothing is moved.
     """
     unknown = extra.get(parent)
     ours = {key.path[1] for key in dialect.keys if key.path[0] == parent}

@@ -143,7 +143,8 @@ class RequestTitle:
     def text(self) -> str:
         """The title: the first topic in the requests.
 
-        If no request has a topic, the title is the first line of the first request that has one.
+        If no request has a topic, the title is the first line of a request (see `first_line`).
+        Requests without such a line are skipped.
         """
         return self._topic or self._first_line
 

@@ -302,10 +302,11 @@ class SessionIndex:
     def _settled_time(self, count: int) -> str:
         """Return the folder's modification time if the index matches the folder, otherwise "".
 
-        The caller stores the time. The index is not compared with the folder again until the
-        folder's time changes. For a folder with few sessions (`count`), the result is always "",
-        because a comparison is fast. Two files that are added within one clock tick give the folder
-        the same time, so this method first waits until the clock tick is over.
+        The caller stores this time. As long as the folder has the same time, the index is not
+        compared with the folder again. A file that is added within the clock tick of the last
+        change does not change the time, so this method first waits until the tick is over. `count`
+        is the number of sessions. If it is small, the result is "", because comparing a small
+        folder is fast.
         """
         if count < _LARGE:
             return ""

@@ -39,7 +39,8 @@ _LARGEST_ID = 128
 class DocumentFolder(msgspec.Struct, frozen=True):
     """A folder of session documents.
 
-    `project` is the working folder of each session whose document states none; "" if it is unknown.
+    If a document does not state the working folder of its session, `project` is the working folder.
+    It is "" if the working folder is unknown.
     """
 
     folder: str
@@ -108,9 +109,10 @@ def _add_rows(
     rows: list[ConversationRow],
     notes: list[str],
 ) -> None:
-    """Add the rows `found` in a folder to `rows`, and notes about unreadable documents to `notes`.
+    """Add the rows of a document folder to `rows`, and notes about unreadable documents to `notes`.
 
-    A row without a working folder gets the project of the folder.
+    `found` has the rows of all documents in the folder `shelf`. If a row has no working folder, it
+    gets the working folder `shelf.project`.
     """
     for row in found:
         if not row.status:

@@ -139,19 +139,20 @@ class FulltextIndex:
         return self._run(lambda db: db.execute(query).fetchone() is not None)
 
     def mark(self) -> tuple[int, int]:
-        """Return the checksum and the day that `set_mark` stored.
+        """Return the checksum of rows and the day that `set_mark` stored.
 
-        If the checksum is that of the caller's rows, the index is complete. It is 0 if the index
-        changed since `set_mark`, or if `set_mark` was never called.
+        If the checksum equals that of the caller's rows, the index has all conversations of these
+        rows. The checksum is 0 if `set_mark` was never called, or if the index changed since the
+        last call.
         """
         return self._run(lambda db: (fact(db, "mark"), fact(db, "day")))
 
     def set_mark(self, mark: int, day: int, count: int) -> None:
-        """Store that the index has all conversations of a list of rows.
+        """Record that the index has all conversations of a list of rows.
 
-        `mark` is a checksum of the list, `count` is its length, and `day` is the number of the
-        current day. Nothing is stored if the index does not have exactly `count` conversations. The
-        next addition or removal deletes the checksum.
+        `mark` is a checksum of the list, `count` is the number of rows, and `day` is the number of
+        the current day. If the index does not have exactly `count` conversations, nothing is
+        recorded. When the index changes, the recorded checksum is deleted.
         """
         rows = [("mark", mark), ("day", day)]
 
@@ -284,9 +285,9 @@ class FulltextIndex:
         return self._run(read)
 
     def stored_texts(self, id: int) -> tuple[int, list[str]]:
-        """Return stored texts of the conversation of the text `id`, and the number of their first.
+        """Return consecutive stored texts of one conversation, and the number of the first text.
 
-        The text `id` is among them, unless the index does not store it.
+        The texts include the text with the number `id`, unless the index does not store that text.
         """
         return self._run(lambda db: stored_texts(db, id))
 
@@ -345,8 +346,8 @@ class FulltextIndex:
     def _write(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Call `work` with the database in one transaction, and return its result.
 
-        Raises IndexRebuiltError if the database was replaced meanwhile, because earlier texts are
-        then lost.
+        Raises IndexRebuiltError if the database was replaced meanwhile, because the new database
+        does not have the texts that were added before.
         """
         generation = self._database.generation
 

@@ -100,7 +100,11 @@ class TextEntry(msgspec.Struct, frozen=True):
 
     @property
     def is_stored(self) -> bool:
-        """Whether the index keeps the text, because no line of a file and no title contains it."""
+        """Whether the index stores the text itself, and not only its words.
+
+        A text is not stored if it is a line of a message file, a title or the content of a markdown
+        file.
+        """
         return not self.size and self.number not in (TITLE, MARKDOWN)
 
 

@@ -4,10 +4,10 @@ Texts are numbered in the order in which they are indexed. Usually, a text with 
 newer. But several conversations may run at the same time, and an old conversation may be indexed
 late. A *block* is a range of 1024 numbers, and a *run* has consecutive texts of one conversation.
 The index stores the latest time of each block and run. The search opens the block or run with the
-latest time first. It yields a text when no unopened block or run can have a newer one. So the
-newest texts with a common word are found in a few blocks.
+latest time first. It yields a text as soon as no unopened block or run can contain a newer text. So
+a search for a common word opens only a few blocks.
 
-Every search imports this module, so it imports very little.
+Every search imports this module, so the module itself imports very little.
 """
 
 from __future__ import annotations
@@ -127,12 +127,12 @@ class Newest:
                 waiting.sort()
 
     def _match_blocks(self) -> Iterator[tuple[Sequence[_Block], list[int]]]:
-        """Yield groups of blocks, the latest first, with the numbers of matching texts in them.
+        """Yield groups of blocks, the latest first, each with the numbers of its matching texts.
 
         Each group has about as many blocks as are needed for enough matches. Before a group is
-        searched, its first block is yielded without matches, so that the caller can yield the newer
-        texts that wait. If the first group has no match, the next group has all other blocks with a
-        match.
+        searched, its first block is yielded alone and without matches. The caller can then yield
+        texts that are newer than this block, and may not need the group. If the first group has no
+        match, the next group has all other blocks with a match.
         """
         if self._within:
             numbers_within = self._blocks_of(self._within)

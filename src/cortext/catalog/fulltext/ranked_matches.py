@@ -104,8 +104,9 @@ class RankingScope(msgspec.Struct, frozen=True):
 class _Cut(msgspec.Struct, frozen=True):
     """A word that is in too many texts to consider all of them.
 
-    `table` and `expression` find its texts. `first` is the number of the first considered text, and
-    `share` is the part of all texts from there on.
+    The FTS5 query `expression` finds the texts in `table`. Only the texts from the number `first`
+    are considered. `share` is the fraction of all texts in the index that have the number `first`
+    or a greater number.
     """
 
     table: str
@@ -213,7 +214,10 @@ class _Ranking:
         rarities: Sequence[float],
         only: Collection[int] | None = None,
     ) -> dict[int, float]:
-        """Return the score of each whole conversation; with `only`, of these conversations."""
+        """Return the score of each conversation as a whole, by its id in the table `sources`.
+
+        If `only` is given, it has the ids of the conversations to score.
+        """
         mean = self._db.execute("SELECT avg(size) FROM sources").fetchone()[0] or 1.0
         scores: dict[int, float] = {}
         for found, rarity in zip(by_word, rarities, strict=True):
@@ -232,9 +236,11 @@ class _Ranking:
         words: Sequence[str],
         by_word: Sequence[dict[int, dict[int, float]]],
     ) -> None:
-        """Search these conversations for the words that are in too many texts to consider all.
+        """Find the remaining texts of some conversations that contain very common words.
 
-        Otherwise a conversation with a rare word would seem to lack the common words next to it.
+        So far, only the last indexed texts with such a word were considered. So a conversation may
+        seem to lack the word. `sources` has the ids of the conversations, and `words` has the words
+        of the query. The texts that are found are added to `by_word`.
         """
         for word, found in zip(words, by_word, strict=True):
             if word not in self._cut:
@@ -286,9 +292,9 @@ class _Ranking:
     def _fulfilling(self, part: Term | Clause) -> set[int]:
         """Return the numbers of the texts that match `part`, a part of the required condition.
 
-        If a conversation must contain several words, they may be in different texts. The texts of
-        conversations that lack one of these words are left out. A text with an excluded word does
-        not count.
+        If `part` requires several words, the words may be in different texts of a conversation. If
+        a conversation lacks one of these words, none of its texts is returned. Texts with an
+        excluded word are ignored.
         """
         if isinstance(part, Term):
             found = {*self._ids("words", str(part), most=-1)}
@@ -319,9 +325,9 @@ class _Ranking:
     def _ids(self, table: str, expression: str, most: int | None = None) -> list[int]:
         """Return the numbers of the texts that match an FTS5 expression, the last one first.
 
-        `table` is `words` or `stems`. `most` is the maximum number of results; -1 means all. If
-        `most` is None, the maximum is `MOST_TEXTS`, or there is none if only a part of the index is
-        searched.
+        `table` is `words` or `stems`. `most` is the maximum number of results; -1 means no maximum.
+        If `most` is None, the maximum is `MOST_TEXTS`. But if only a part of the index is searched,
+        None also means no maximum.
         """
         if most is None:
             most = -1 if self._chosen.is_narrow else MOST_TEXTS
@@ -329,7 +335,10 @@ class _Ranking:
         return [id for (id,) in self._db.execute(query, (expression, most))]
 
     def _last_ids(self, word: str, table: str, expression: str) -> list[int]:
-        """Return the numbers of the last indexed texts with a word, and note if there are more."""
+        """Return the numbers of the last indexed texts that contain a word.
+
+        If there are too many texts to return all of them, the word is added to `self._cut`.
+        """
         ids = self._ids(table, expression)
         if len(ids) == MOST_TEXTS and not self._chosen.is_narrow:
             last = self._db.execute("SELECT max(first + count) FROM runs").fetchone()[0]
@@ -445,10 +454,12 @@ class _Ranking:
         by_word: Sequence[dict[int, dict[int, float]]],
         rarities: Sequence[float],
     ) -> list[RankedConversation]:
-        """Add the score of its best text to the score of each conversation, and sort them.
+        """Return the conversations with their final scores, the best conversation first.
 
-        `compared` has the ids of the conversations. `scores` and `by_word` are as in
-        `_with_last_texts`. `rarities` has the rarity of each word of the query.
+        The final score is the score in `scores`, plus the score of the conversation's best text.
+        `compared` has the ids of the conversations. For each word of the query, `by_word` has the
+        weights of the matching texts of each conversation, and `rarities` has the rarity of the
+        word.
         """
         # A search in one conversation lists all its texts.
         most = _MOST_TEXTS_COMPARED if len(compared) > 1 else None
@@ -543,10 +554,10 @@ def _rarity(having: float, count: int) -> float:
 
 
 def _with_whole_word(found: dict[int, dict[int, float]]) -> set[int]:
-    """Return the conversations that contain a word itself, or another form of it.
+    """Return the conversations that contain a word itself, or another form of the word.
 
-    If there is none, return the conversations that contain a longer word. `found` has the weights
-    of the matching texts of each conversation.
+    If no conversation contains one of these, return the conversations that contain a longer word
+    which starts with the word. `found` has the weights of the matching texts of each conversation.
     """
     whole = {source for source, texts in found.items() if max(texts.values()) > _PREFIX_WEIGHT}
     return whole or {*found}

@@ -158,12 +158,12 @@ def _match_rule(text: str, places: list[Span], rule: Rule) -> Iterator[Span]:
 
 
 def _long_words(data: bytes) -> dict[bytes, list[Span]]:
-    """Return each long word of a text, with the start and end of all its occurrences.
+    """Return the long words of a text, each with the start and end of all its occurrences.
 
     Hashes, UUIDs and lower-case identifiers are left out. `data` is the text with one byte for each
-    character. If `.`, `:`, `=` or `/` is just before a word, the word in the result begins with
-    some of the characters before it, such as `SG.`. The start and end do not include these
-    characters.
+    character. If the character before a word is `.`, `:`, `=` or `/`, the returned word also has
+    some characters before it, such as `SG.`. The start and end are those of the word without these
+    added characters.
     """
     find = data.translate(_RUNS).find
     words: dict[bytes, list[Span]] = {}

@@ -156,8 +156,8 @@ def _is_placeholder(value: str) -> bool:
 def _in_mask(text: str, index: int) -> bool:
     """Return whether a mask such as `[secret removed: token]` ends just before `index` in a text.
 
-    A mask is the text that replaces a secret. Its last word, such as "token", is not the name of
-    the value that follows.
+    A mask is the text that replaces a secret. Its last word, such as "token", must not be taken for
+    the name of a value that follows the mask.
     """
     around = text[max(0, index - 80) : index]
     return any(match.end() >= len(around) - 3 for match in _MASK.finditer(around))

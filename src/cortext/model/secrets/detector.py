@@ -39,10 +39,10 @@ def kind_only(kind: str, secret: str) -> str:
 
 
 def without_fingerprints(text: str) -> str:
-    """Replace each mask that has a fingerprint by a mask that has none.
+    """Replace each mask that contains a fingerprint by a mask without a fingerprint.
 
-    `[redacted KIND FINGERPRINT]` becomes `[secret removed: KIND]`. A mask is the text that replaces
-    a secret.
+    A mask is the text that replaces a secret. It may contain a fingerprint, which is a hash of the
+    secret. `[redacted KIND FINGERPRINT]` becomes `[secret removed: KIND]`.
     """
     return _FINGERPRINTED.sub(lambda match: kind_only(match[1], ""), text)
 
@@ -110,8 +110,8 @@ def mask_value(value: Any, mask: Mask = kind_only) -> tuple[Any, list[str]]:
     """Replace the secrets in all strings and keys of a JSON value.
 
     Return a new value and the kinds of the replaced secrets. `mask` is a function that returns the
-    replacement for a secret, or None to keep the secret. The key of a string counts as its name, so
-    the value in `{"password": "…"}` is replaced like the value in `password = "…"`.
+    replacement for a secret, or None to keep the secret. Keys help to find secrets: the string in
+    `{"password": "…"}` is replaced like the value in `password = "…"`.
     """
     kinds: list[str] = []
     holder: list[Any] = [value]

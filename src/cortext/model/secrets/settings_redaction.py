@@ -26,12 +26,12 @@ _MASK = "[secret removed]"
 
 
 def mask_settings(text: str) -> str:
-    """Replace each value in a settings file whose name is that of a secret, such as `token`.
+    """Replace the values that have the name of a secret, such as `token`, in a settings file.
 
-    Only the name decides: the value may be short or a common word. The name of a value is its key,
-    a command line option before it (`"--api-key", "…"`), or the beginning of the value itself
-    (`"Authorization: …"`). The key of a list is the name of all its items. A number becomes a
-    string. Keys, `true`, `false`, `null` and all other text stay.
+    Only the name of a value decides. The value itself may be short or a common word. Its name is
+    its key, the command-line option before it (`"--api-key", "…"`), or the beginning of the value
+    itself (`"Authorization: …"`). The key of a list is the name of all items in the list. A
+    replaced number becomes a string. Keys, `true`, `false`, `null` and all other text stay.
     """
     parts: list[str] = []
     end = 0
@@ -67,10 +67,10 @@ def mask_settings(text: str) -> str:
 
 
 def _mask_content(content: str, kind: str) -> str:
-    """Mask the secrets inside a string whose own name is not that of a secret.
+    """Mask the secrets inside a string that does not have the name of a secret.
 
-    `kind` is the kind of the string. A string in three quotes is masked like settings, because
-    quotes in a comment can look like its start.
+    `kind` says which quotes the string has. Three quotes may be part of a comment, and the text
+    after them may be settings. So a string in three quotes is masked like a settings file.
     """
     return mask_settings(content) if kind.endswith("block") else _mask_named_value(content)
 
