@@ -20,11 +20,11 @@ WORKSPACE_HINT = (
 
 
 def read_session_file(id: str, path: str) -> tuple[bytes, os.stat_result]:
-    """Return the content of a session's file, and the `stat` result of the file.
+    """Return the content of the file at `path`, and the `stat` result of the file.
 
-    `path` is the file of the session `id`. SessionNotFoundError is raised if the file does not
-    exist, and SessionCorruptedError if it is not a regular file. SessionStorageError is raised if
-    reading fails.
+    The file belongs to the session `id`. SessionNotFoundError is raised if the file does not exist,
+    and SessionCorruptedError if it is not a regular file, for example a folder. SessionStorageError
+    is raised if reading fails.
     """
     with storage_errors("read", path):
         try:
@@ -71,11 +71,11 @@ def refuse_newer(head: Mapping[str, Any], path: str) -> None:
 
 
 def name_mismatch(found: str, id: str) -> list[Damage]:
-    """Compare the id in the content of a file with the id in the name of the file.
+    """Return a damage that is not fatal if a file contains another id than its name.
 
-    `found` is the id in the content, and `id` is the id in the name. They differ if someone copied
-    or renamed the file. Then the result is a list with one damage that is not fatal. If both are
-    equal, or if `found` is "", the result is an empty list.
+    `found` is the id in the content of the file, and `id` is the id in the file's name. They differ
+    if someone copied or renamed the file. The result is an empty list if both ids are equal, or if
+    `found` is "".
     """
     if found in (id, ""):
         return []

@@ -293,7 +293,7 @@ class LineStore(SessionStore):
         return {"created_at": message_dicts.iso(when)}
 
     def _guess_start(self, path: str) -> datetime:
-        """Guess when a session began that has neither a usable head nor messages.
+        """Guess when a session began if it has neither a usable head nor messages.
 
         `path` is the path of the file with the unusable head.
         """

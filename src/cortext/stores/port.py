@@ -79,11 +79,11 @@ class SessionStore(Protocol):
         A message whose id is already stored is not stored twice. So a caller can repeat an append
         that timed out.
 
-        The log store and the folder store compare ids only with recent messages:
-
-        - the last few thousand messages that this store wrote to the session or saw others write;
-        - when the store opens the session, the messages in the last 64 KB and in the last 100 lines
-          of the session's file. A store opens a session again after it has opened 64 others.
+        The log store and the folder store compare new ids only with recent ids. When such a store
+        opens the file of a session, it reads the ids in the last 64 KB or in the last 100 lines of
+        the file, whichever is longer. While the file is open, the store remembers the last few
+        thousand ids that it or another writer wrote. A store keeps at most 64 files open. When it
+        closes a file, it forgets the ids.
 
         Any number of processes may append to one session at the same time.
         """

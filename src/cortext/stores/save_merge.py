@@ -37,9 +37,9 @@ class KnownRecords:
     def add_others_records(self, session: Session, stored: Session) -> None:
         """Add to `session` the records that other writers added to `stored`, the stored session.
 
-        These are the stored records that `session` does not have, and did not have at its last
-        `note`. If `session` was never passed to `note`, use the last `note` of an object with the
-        same session id.
+        A record of another writer is a stored record that `session` does not have now, and did not
+        have when it was last passed to `note`. If `session` was never passed to `note`, the last
+        object with the same session id that was passed to `note` is used instead.
         """
         noted = self._records.get(id(session))
         known_records = self._latest.get(session.id) if noted is None else noted[1]

@@ -64,7 +64,11 @@ class CrashTests(Suite):
 
     @needs("persistent", "processes")
     def test_killed_while_saving(self, tmp_path: Path) -> None:
-        """Check that the stored session is the last acknowledged version or the next version."""
+        """Check which version of a session is stored after a process was killed while saving.
+
+        The stored session must be the last version that the process acknowledged, or the next
+        version.
+        """
         self.open(place(tmp_path)).save(session("s", message("first")))
         for kills, point in enumerate(self.kill_points):
             child = start_child(self.url(place(tmp_path)), "save", "s", f"w{kills}", "0")
@@ -79,9 +83,10 @@ class CrashTests(Suite):
 
     @needs("persistent", "processes")
     def test_killed_while_writing_heads(self, tmp_path: Path) -> None:
-        """Check that the stored title is the last acknowledged title or the next title.
+        """Check which title is stored after a process was killed while writing checkpoints.
 
-        No message may be lost.
+        The stored title must be the last title that the process acknowledged, or the next title. No
+        message may be lost.
         """
         self.open(place(tmp_path)).save(session("s", message("one"), message("two", 1)))
         for kills, point in enumerate(self.kill_points):

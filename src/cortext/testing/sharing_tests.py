@@ -12,7 +12,7 @@ class SharingTests(Suite):
     """Tests with two objects for the same session, or two store objects for the same store."""
 
     def test_save_keeps_what_was_appended_since(self, tmp_path: Path) -> None:
-        """Check that a save keeps messages that other callers appended after the load.
+        """Check that a save keeps messages that other callers appended since the previous save.
 
         These messages come after the messages of the saved session object.
         """

@@ -33,7 +33,7 @@ def open_store(url: str) -> SessionStore:
 
 
 def append(store: SessionStore, id: str, name: str, steps: Iterable[int]) -> Iterator[str]:
-    """Append one message at each step, and yield its id after the append."""
+    """Append a message for each number in `steps`. Yield the message id after each append."""
     for step in steps:
         message_id = f"{name}-{step}"
         store.append(id, message(message_id, step, id=message_id))
@@ -41,7 +41,7 @@ def append(store: SessionStore, id: str, name: str, steps: Iterable[int]) -> Ite
 
 
 def save(store: SessionStore, id: str, name: str, steps: Iterable[int]) -> Iterator[str]:
-    """Load the session, add a message and save the session, at each step.
+    """Load the session, add a message and save the session, once for each number in `steps`.
 
     Yield the id of the message after each save.
     """
@@ -54,9 +54,10 @@ def save(store: SessionStore, id: str, name: str, steps: Iterable[int]) -> Itera
 
 
 def checkpoint(store: SessionStore, id: str, name: str, steps: Iterable[int]) -> Iterator[str]:
-    """Load the session, change its title and write a checkpoint (only the head), at each step.
+    """Change the title of the session with a checkpoint, once for each number in `steps`.
 
-    Yield the new title after each checkpoint.
+    A checkpoint writes only the head: everything except the messages. Yield the new title after
+    each checkpoint.
     """
     for step in steps:
         session = store.load(id)
@@ -66,7 +67,7 @@ def checkpoint(store: SessionStore, id: str, name: str, steps: Iterable[int]) ->
 
 
 def create(store: SessionStore, id: str, name: str, steps: Iterable[int]) -> Iterator[str]:
-    """Save a new session at each step, and yield its id after the save."""
+    """Save a new session for each number in `steps`. Yield the session id after each save."""
     for step in steps:
         session_id = f"{id}-{name}-{step}"
         store.save(Session(session_id, messages=[message(session_id, step, id=session_id)]))

@@ -62,7 +62,7 @@ class ToolCallTests(Suite):
         assert store.load("s").tool_history == calls
 
     def test_checkpoint_keeps_calls_that_no_message_carries(self, tmp_path: Path) -> None:
-        """Check that a checkpoint stores a tool call after the last message, and only once."""
+        """Check that a checkpoint stores a tool call once, if no message follows the call."""
         store = self.open(place(tmp_path))
         given = session("s", message("one"))
         store.save(given)

@@ -24,18 +24,20 @@ from cortext.tools.transcript_folders import is_transcript_name, transcript_fold
 
 
 class ArchiveItem(msgspec.Struct, frozen=True):
-    """A file of a tool, or a session in a tool's database, that the archive copies.
+    """A file or a database session that the archive copies from a tool.
 
     `path` is the path of the file or the database. `name` is the path of the copy, relative to the
-    archive folder of the tool and without the ending `.gz` of compressed copies. `id` is the
-    session's id if it is known without reading the file, otherwise "". `kind` is one of:
+    tool's folder in the archive. If the copy is compressed, its ending `.gz` is not part of `name`.
+    `id` is the session's id if it is known without reading the file, otherwise "". `kind` is one
+    of:
 
     - "log": a file that grows.
     - "document": a file that the tool rewrites as a whole.
     - "cold": a file that the tool itself compressed.
     - "side": a companion file, which holds facts about transcripts.
-    - "rows": a session in a database. Only this kind has a `print`: a fingerprint that changes with
-      the session.
+    - "rows": a session in a database.
+
+    `print` is a fingerprint that changes with a database session. For files, it is "".
     """
 
     path: str
@@ -117,9 +119,9 @@ class ArchiveSource:
     ) -> CopyUpdate:
         """Append the new rows of a database session to its copy, and return the copy's new state.
 
-        `target` is the path of the copy. `known` is the state of the copy after the last run, or
-        None if there is no copy. `change` is a function that changes the bytes of each row
-        before they are stored, or None. Temporary files are created in the folder `temp_dir`.
+        `target` is the path of the copy. `known` is the state of the copy after its last update, or
+        None if there is no copy. `change` is a function that changes the bytes of each row before
+        they are stored, or None. Temporary files are created in the folder `temp_dir`.
         """
         raise MissingCapabilityError(self.tool, "archive")
 
@@ -183,10 +185,10 @@ def copy_companion(
 ) -> CopyUpdate:
     """Copy a companion file of a tool to the path `target`, and return the copy's new state.
 
-    `known` is the state of the copy after the last run, or None. If the companion is the same as
-    then, it is not copied again. `change` is a function that changes the content before it is
-    stored, or None. `ArchiveSource.merge_companion` decides which older entries the copy keeps.
-    Temporary files are created in the folder `temp_dir`.
+    `known` is the state of the copy after its last update, or None. If the companion file has not
+    changed since that update, it is not copied again. `change` is a function that changes the
+    content before it is stored, or None. `ArchiveSource.merge_companion` decides which older
+    entries the copy keeps. Temporary files are created in the folder `temp_dir`.
     """
     fingerprint = stat_fingerprint(os.stat(item.path))
     if known and known.print == fingerprint and os.path.exists(target):

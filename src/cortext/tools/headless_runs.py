@@ -1,8 +1,8 @@
-"""Runs of a tool without a terminal. A run has one turn: one prompt and its answer.
+"""The commands that run a tool without a terminal, and the parsers for their output.
 
-The functions return the command line of a run, and the parser for its output.
+Each run has one turn: the tool reads one prompt and writes the answer.
 
-The command line contains no part of the prompt. No argument makes a tool skip its own permission
+A command line contains no part of the prompt. No argument makes a tool skip its own permission
 questions. Cortext declines permission questions, because no user can answer them.
 """
 

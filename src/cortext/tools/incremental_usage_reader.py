@@ -1,4 +1,4 @@
-"""Read the tokens of answers from transcripts that are lines of JSON.
+"""Read from transcripts that are lines of JSON how many tokens each answer used.
 
 A transcript grows at its end, so only lines that were added since the last read are read. Some
 tools record running totals. To read new lines of such a tool, cortext needs the last total before

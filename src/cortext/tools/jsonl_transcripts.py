@@ -352,9 +352,9 @@ class Ends(Generic[T]):
     ) -> list[T]:
         """Return the decoded lines at the beginning of the file.
 
-        The method reads at most 4 MiB, and stops earlier if `enough` is true for a line. If
-        `better` is given, it must also be true for a line before the method stops. After 256 KiB,
-        only `enough` matters.
+        The method reads more and more of the file until `enough` is true for a line. If `better` is
+        given, it must also be true for a line, which may be another line. After 256 KiB, `better`
+        is ignored. At most 4 MiB are read.
         """
         values: list[T] = []
         for most in ENDS:

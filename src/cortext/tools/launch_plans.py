@@ -101,9 +101,10 @@ class Launcher:
         return b""
 
     def delete(self, id: str, cwd: str) -> LaunchPlan | None:
-        """Return the command of the tool that deletes the session `id`, which cortext wrote.
+        """Return the tool's command that deletes the session `id`.
 
-        The result is None if the sessions of this tool are files. Cortext itself deletes files.
+        The session must be one that cortext wrote. The result is None if the tool stores sessions
+        as files, because cortext itself deletes files.
         """
         return None
 

@@ -59,11 +59,11 @@ class McpEntry:
         return json_edit.remove(text, (self.table, NAME)) if is_ours else text
 
     def made_keys(self, text: str) -> list[list[str]]:
-        """Return the key of the table of servers, if `insertions` must add this table to `text`.
+        """Return the key of the table of servers if `insertions` must add this table to `text`.
 
-        The result has one path of keys, such as `[["mcpServers"]]`. It is [] if the settings `text`
-        already have the table. Callers store the result, so that they can remove an empty table
-        together with our entry.
+        The result is a list with one path of keys, such as `[["mcpServers"]]`. If the settings
+        `text` already have the table, the result is []. Callers store the result. When they remove
+        our entry later, they can also remove the table if it is empty.
         """
         return [] if json_edit.parse(text).at(self.table) else [[self.table]]
 

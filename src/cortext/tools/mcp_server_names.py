@@ -44,9 +44,10 @@ def mcp_servers(tool: str, cwd: str) -> list[str]:
 
 
 def is_of(server: str, name: str) -> bool:
-    """Return whether the tool `name` in a tool call belongs to the MCP server `server`.
+    """Return whether the MCP tool that was called as `name` belongs to the MCP server `server`.
 
-    Characters other than letters and digits count as `_`, because AI tools may replace them.
+    Characters other than letters and digits count as `_`, because AI tools may replace them by `_`
+    in a call.
     """
     plain = _OTHER.sub("_", name).removeprefix("mcp").lstrip("_")
     return plain.startswith(f"{_OTHER.sub('_', server).lstrip('_')}_")

@@ -56,7 +56,7 @@ class NewLines(msgspec.Struct, frozen=True):
     def first(self) -> int:
         """The line number of the first line in `before`.
 
-        The number may be less than 1 if the lines before `after` were not counted.
+        If earlier lines were not counted, `new` is 1, so this number may be less than 1.
         """
         return self.new - self.before.count(b"\n")
 
@@ -87,8 +87,8 @@ class Follows(Protocol):
     def follow(self, source: TranscriptSource, lately: NewLines) -> MessageDelta | None:
         """Return the messages of the new lines in `lately`.
 
-        If the lines of the file were counted, the messages are equal to the messages that
-        `Bridge.decode` returns for the new lines. The result is None if the caller must decode the
+        If all earlier lines of the file were counted, the messages are equal to the messages that
+        `Bridge.decode` returns for these lines. The result is None if the caller must decode the
         whole transcript instead.
         """
         ...
@@ -234,10 +234,11 @@ def since(path: str, mark: FilePosition) -> NewLines | None:
 
 
 def whole_lines_since(path: str, mark: FilePosition | None) -> tuple[int, FilePosition]:
-    """Return the number of known bytes in a file, and the position after its last whole line.
+    """Return where the new bytes of a file begin, and the position after its last whole line.
 
-    `mark` is the position where the last read ended. The number of known bytes is 0 if `mark` is
-    None, or if the file was rewritten since then. The lines before the position are not counted.
+    `mark` is the position where the last read ended. The new bytes begin there. If `mark` is None,
+    or if the file was rewritten since that read, all bytes are new, and they begin at 0. The lines
+    before the returned position are not counted.
     """
     fd = open_file(path)
     try:

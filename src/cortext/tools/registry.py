@@ -41,14 +41,17 @@ def tool_names() -> list[str]:
 
 
 def get_tool(name: str) -> Tool | None:
-    """Return the description of the tool with this name, or None if the name is unknown."""
+    """Return the `Tool` value of the tool with this name, or None if the name is unknown."""
     if name in _BY_NAME:
         return _BY_NAME[name]
     return next((tool for tool in _other_tools() if tool.name == name), None)
 
 
 def find_tool(name: str) -> Tool:
-    """Return the description of the tool with this name. Raises CortextError if it is unknown."""
+    """Return the `Tool` value of the tool with this name.
+
+    Raises CortextError if the name is unknown.
+    """
     tool = get_tool(name)
     if tool is None:
         raise CortextError(f"there is no tool {name}", hint=f"tools: {', '.join(tool_names())}")

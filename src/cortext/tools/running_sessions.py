@@ -4,8 +4,8 @@ A session is live if a running process of its tool uses the session. There are t
 hook recorded the process, the arguments of the process contain the session's id, or the process has
 the transcript open. A recent change of a transcript is no proof.
 
-Some tools store sessions in a database. If a process has the database open, its live session is
-probably the last changed session of the working folder of the process.
+Some tools store sessions in a database. If a process has the database open, cortext guesses which
+session is live: the session that changed last in the working folder of the process.
 """
 
 from __future__ import annotations
@@ -225,7 +225,11 @@ def _open_files(pid: int, tool: Tool) -> tuple[set[str], str]:
 
 
 def _is_database_of(tool: Tool, path: str) -> bool:
-    """Return whether the database at `path` is in the tool's folder, or is the `named_database`."""
+    """Return whether the database at `path` belongs to a tool.
+
+    The database belongs to the tool if it is in the tool's folder, or if it is the tool's
+    `named_database`.
+    """
     if not tool.has_databases:
         return False
     given = tool.named_database

@@ -92,11 +92,12 @@ class SettingsFile:
     def with_hooks(self, text: str, *, but: Sequence[str] = (), recall: bool = False) -> Edited:
         """Return the settings `text` with our hooks and our MCP server.
 
-        `but` holds the names of hook events to leave out. It contains `ENTRY` to leave out the
-        server. If `recall` is true, the hook at the start of a session turns recall on.
+        `but` holds the names of hook events to leave out. If `but` contains `ENTRY`, the server is
+        left out. If `recall` is true, the hook at the start of a session turns recall on.
 
-        If the server cannot be added to a file with hooks, only the hooks are added. Otherwise,
-        raises ValueError with the reason if the hooks or the server cannot be added.
+        If the server cannot be added to a file that is also for hooks, only the hooks are added.
+        Raises ValueError with the reason if the hooks cannot be added, or if the server cannot be
+        added to a file that is only for servers.
         """
         edited = Edited(text, [], [])
         if not text.strip(_BLANK):
@@ -135,10 +136,10 @@ class SettingsFile:
         ]
 
     def missing(self, text: str) -> list[str]:
-        """Return the names of the hook events that lack our hook, and `ENTRY` if it applies.
+        """Return the names of the hook events for which the settings `text` lack our hook.
 
-        `ENTRY` is in the result if the file is for servers and our MCP server is missing. Raises
-        ValueError if the settings `text` cannot be parsed.
+        If the file is for servers and our MCP server is missing, the result also has `ENTRY`.
+        Raises ValueError if the text cannot be parsed.
         """
         hooks = self.missing_hooks(text) if self.events else []
         return [*hooks, ENTRY] if self.entry and self.entry.find(text) is None else hooks
@@ -247,7 +248,8 @@ def server_file(tool: str) -> SettingsFile | None:
 def undone(text: str, steps: Steps) -> str:
     """Return the text of a settings file without our insertions.
 
-    `steps` describes the insertions, as `Edited.steps` does. The text must not have changed since.
+    `steps` describes the insertions, as `Edited.steps` does. `text` must be the text that resulted
+    from these insertions, without later changes.
     """
     for step in reversed(steps):
         for start, end in reversed(step):

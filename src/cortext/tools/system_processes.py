@@ -44,10 +44,11 @@ def ancestors() -> Iterator[Process]:
 
 
 def running_since(process: Process) -> float:
-    """Return when a process started, in seconds since 1970, by the present system clock.
+    """Return when a process started, for a comparison with the times of files.
 
-    Use this time to compare a process with files. `Process.started` does not change when the system
-    clock is corrected, but the times of new files do.
+    The time is in seconds since 1970. When the system clock is corrected, new files get times of
+    the corrected clock, but `Process.started` stays the same. The result of this function is a time
+    of the corrected clock.
     """
     if not os.path.isdir("/proc/self"):
         return process.started

@@ -178,8 +178,8 @@ def databases(tool: Tool, home: str) -> Iterator[str]:
 def _match_folders(tool: Tool, folder: str, parts: list[str]) -> Iterator[tuple[str, list[str]]]:
     """Yield the folders that match a path pattern, each with the names of its entries.
 
-    `parts` are the parts of the pattern below `folder`. A part is a name, `*` for any name, or `**`
-    for subfolders of any depth.
+    `folder` is the folder in which the search begins. `parts` holds the parts of the pattern,
+    relative to `folder`. A part is a name, `*` for any name, or `**` for subfolders of any depth.
     """
     if not parts:
         yield folder, _names(folder)

@@ -108,10 +108,10 @@ def turns_of(session: Session, *, show: Show, budget: int = BUDGET) -> list[Turn
 def _turn_texts(
     records: Sequence[Past | Left], start: datetime
 ) -> Iterable[tuple[str, datetime, str]]:
-    """Yield the role, time and text of each record.
+    """Yield the role, time and text of each message and note in `records`.
 
-    The role of a tool call is "assistant". The role of a note about omitted messages is "user",
-    or "assistant" between two messages of the agent.
+    A `Left` is a note about omitted messages. Its role is "user", or "assistant" between two
+    messages of the agent. The role of a tool call is "assistant".
     """
     when = start
     for place, record in enumerate(records):
@@ -167,8 +167,8 @@ def millis(when: datetime) -> int:
 def store_lines(path: str, lines: Iterable[Any]) -> None:
     """Write a new file with one JSON value on each line, and create its folder if necessary.
 
-    The file appears complete or not at all. Otherwise a tool could list half a session, or delete
-    the file as damaged.
+    The file appears only when it is complete, because a tool could list half a session, or delete
+    an incomplete file as damaged.
     """
     folder = os.path.dirname(path)
     with storage_errors("write", path):

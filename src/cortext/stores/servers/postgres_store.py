@@ -170,8 +170,9 @@ def _parts(head: str, lines: Sequence[str]) -> Parts:
 def _columns(rows: Sequence[RecordRow]) -> dict[str, list[str | None]]:
     """Return the keys and the lines of records as two lists, for arrays in SQL.
 
-    If several records have the same key, only the first record gets the key. The others get None.
-    Equal keys occur in a session that was read from a damaged file.
+    If several records have the same key, the list of keys has the key for the first of these
+    records, and None for the others. Equal keys occur in a session that was read from a damaged
+    file.
     """
     seen: set[str] = set()
     keys: list[str | None] = []

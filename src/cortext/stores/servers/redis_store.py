@@ -63,9 +63,8 @@ class _ReadSession(msgspec.Struct, frozen=True):
 class RedisStore(ServedStore):
     """A session store in one Redis database, or in one space of a database.
 
-    A space is a named part of a database with its own sessions. Sessions are as durable as the
-    Redis server stores them. With its option `appendfsync always`, they are as durable as in a
-    file.
+    A space is a named part of a database with its own sessions. The settings of the Redis server
+    decide how durable a write is. With `appendfsync always`, a write is as durable as in a file.
     """
 
     def __init__(self, url: str, *, on_change: Callable[[str], None] | None = None) -> None:

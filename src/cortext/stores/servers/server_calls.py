@@ -115,9 +115,9 @@ def until_answered(
     a request may reach the server twice and must be safe to repeat.
 
     After `within` seconds, the function gives up and raises the error that `no_answer` returns.
-    `no_answer` gets the last error and the seconds waited. The function gives up earlier if the
-    server refuses connections and `answered_before` is False. Then the server is probably not
-    running.
+    `no_answer` gets the last error and the seconds waited. If the server refuses connections and
+    has never answered before (`answered_before` is False), it is probably not running, and the
+    function gives up earlier.
     """
     start, pause = time.monotonic(), _FIRST_PAUSE
     while True:
@@ -158,7 +158,11 @@ def unanswered(
 
 @contextmanager
 def append_hints() -> Generator[None]:
-    """Add a hint to the error of an unanswered append: repeating the append is safe."""
+    """Extend the hint of an error if the server does not answer an append in the `with` block.
+
+    The hint then also says that a message with the same id is stored only once. So the user knows
+    that the append can be repeated.
+    """
     try:
         yield
     except SessionStorageError as error:

@@ -219,8 +219,8 @@ class ServedStore(SessionStore):
         """Return the messages that were stored after the position `mark`.
 
         The result is the new position, a flag, and the messages. The flag is True if `mark` is no
-        longer valid, because a save replaced the records or the server lost some of them. Then the
-        messages are all messages of the session.
+        longer valid, because a save replaced the records or the server lost some of them. If the
+        flag is True, the result has all messages of the session.
 
         If the session does not exist, there are no messages and the new position is empty.
         """
@@ -330,7 +330,7 @@ class ServedStore(SessionStore):
 
 
 def as_text(text: str) -> str:
-    """Return text with the escapes of JSON, so that every server accepts the text.
+    """Return `text` with special characters escaped as in JSON, so that every server accepts it.
 
     For example, NULs and lone surrogates become escapes. Most text stays the same.
     """

@@ -13,9 +13,10 @@ _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE
 
 
 class ClaudeArchive(ArchiveSource):
-    """The files of Claude Code to archive: transcripts, and each session's folder.
+    """The files that the archive copies from Claude Code.
 
-    The folder of a session holds the transcripts of its sub-agents, and tool results.
+    These are the transcripts of sessions, and the folder of each session, which holds the
+    transcripts of its sub-agents and tool results.
     """
 
     def files(self) -> Iterator[ArchiveItem]:

@@ -1,8 +1,8 @@
 """Our slash commands for Claude Code.
 
-Claude Code inserts the text that a user types into our shell command, without quoting. Therefore
-our command takes the text from a quoted here-document with a random end marker. The field
-`allowed-tools` prevents other programs from running.
+A user can type text after a slash command. Claude Code copies this text into our shell command
+without quoting it. Therefore our command takes the text from a quoted here-document with a random
+end marker. The field `allowed-tools` prevents other programs from running.
 """
 
 from __future__ import annotations

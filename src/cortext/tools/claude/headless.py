@@ -1,4 +1,4 @@
-"""Runs of Claude Code without a terminal, each for one prompt and its answer."""
+"""The command that runs Claude Code without a terminal, and the parser for its output."""
 
 from __future__ import annotations
 
@@ -68,9 +68,9 @@ class ClaudeSpeech(JsonLineStream):
 
 
 class ClaudeHeadless(Headless):
-    """The command `claude -p`, which answers one prompt without a terminal.
+    """The description of how Claude Code runs without a terminal, as `claude -p`.
 
-    The class also describes the output format of the command.
+    Each run answers one prompt.
     """
 
     speech: ClassVar[type[Speech]] = ClaudeSpeech

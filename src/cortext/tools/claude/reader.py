@@ -242,8 +242,10 @@ class _ClaudeTranscript:
         """Return the messages in the lines after the first `count` lines, or None.
 
         `whole` is False if only the end of the file was read. None means that the caller must read
-        the whole file: the lines that were read do not contain the tool call of a tool result, or
-        the user went back to an earlier message.
+        the whole file. There are two possible reasons:
+
+        - The user went back to an earlier message.
+        - A new line refers to a line that was not read, such as the tool call of a tool result.
         """
         now = _live_positions(self.nodes)
         changed = _live_positions(self.nodes[:count]) ^ {place for place in now if place < count}

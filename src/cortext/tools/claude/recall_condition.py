@@ -1,4 +1,4 @@
-"""Check whether a session of Claude Code gets recall when it begins."""
+"""Check whether a session of Claude Code gets a recall text when it begins."""
 
 from __future__ import annotations
 
@@ -11,14 +11,17 @@ _UNSAVED_OPTION = "--no-session-persistence"
 
 
 def takes_recall(source: str, arguments: Sequence[str]) -> bool:
-    """Return whether a session that begins now gets recall.
+    """Return whether a session that begins now gets a recall text.
 
-    `source` is Claude Code's word for why the session begins, such as "startup" or "clear".
-    `arguments` is the command line of Claude Code.
+    A recall text tells the agent what was last decided and left open in the same project. `source`
+    is Claude Code's word for why the session begins, such as "startup" or "clear". `arguments` is
+    the command line of Claude Code.
 
-    A session that is resumed or copied gets no recall, because it already has its history. A
-    session that starts with a slash command of cortext gets a briefing instead. A run of Claude
-    Code for one answer gets no recall either.
+    These sessions get no recall text:
+
+    - A resumed or copied session, because it already has its history.
+    - A session that starts with a slash command of cortext, because it gets a briefing.
+    - A session that cortext starts to get one answer (`ask` and `spawn`).
     """
     if _UNSAVED_OPTION in arguments:
         return False

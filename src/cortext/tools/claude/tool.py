@@ -1,4 +1,4 @@
-"""The description of Claude Code."""
+"""The `Tool` value of Claude Code: its names, its folders, and what cortext can do with it."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Read the tokens of answers from the transcripts of Claude Code.
+"""Read from the transcripts of Claude Code how many tokens each answer used.
 
-Claude Code writes one line for each part of an answer. Each line repeats the tokens of the whole
-answer. Later lines may have larger numbers, because the first lines were written before the answer
-was complete.
+Claude Code writes one line for each part of an answer. Each line repeats the token counts of the
+whole answer. Later lines may have larger counts, because the first lines were written before the
+answer was complete.
 """
 
 from __future__ import annotations
@@ -66,10 +66,10 @@ class _UsageLine(Struct, gc=False, rename="camel"):
 
 
 def read_usage(source: TranscriptSource, known: Mapping[str, str]) -> Iterator[UsageFile]:
-    """Yield the tokens of the answers in a transcript and in the files of its sub-agents.
+    """Yield the token counts of the answers in a transcript and in the files of its sub-agents.
 
-    `known` holds the states of the files when they were last read, by path. Answers that were read
-    then may be left out.
+    `known` has the state of each file when it was last read, by path. Answers that were already
+    read may be left out.
     """
     return read_usage_files([source.path, *subagent_files(source)], known, _read)
 

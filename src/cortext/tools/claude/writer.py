@@ -112,7 +112,7 @@ def folder_name(path: str) -> str:
 
 
 def _units(text: str) -> str:
-    """Return a text with one character for each 16-bit unit of its UTF-16 form.
+    """Return `text` with one character for each of its UTF-16 units of 16 bits.
 
     Strings in JavaScript consist of these units. So the length of the result is the length that
     Claude Code, a JavaScript program, counts.

@@ -15,7 +15,10 @@ _COLD = ".zst"
 
 
 class CodexArchive(ArchiveSource):
-    """The files of Codex to archive: transcripts, compressed or not, and the index of titles."""
+    """The files that the archive copies from Codex.
+
+    These are transcripts, which may be compressed, and the index of titles.
+    """
 
     moves_transcripts = True
     titles_file = "session_index.jsonl"

@@ -1,4 +1,4 @@
-"""Runs of Codex without a terminal, each for one prompt and its answer."""
+"""The command that runs Codex without a terminal, and the client that talks to it."""
 
 from __future__ import annotations
 
@@ -75,9 +75,9 @@ class CodexSpeech(JsonRpcStream):
 
 
 class CodexHeadless(Headless):
-    """The command `codex app-server`, which answers one prompt without a terminal.
+    """The description of how Codex runs without a terminal, as `codex app-server`.
 
-    The class also describes the output format of the command.
+    Each run answers one prompt.
     """
 
     speech: ClassVar[type[Speech]] = CodexSpeech

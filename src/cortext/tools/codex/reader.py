@@ -3,8 +3,8 @@
 Codex calls a transcript a rollout. It compresses old rollouts to `.jsonl.zst`.
 
 A rollout holds most messages twice: as items of the model's history, and as events for the screen.
-The reader uses the items. It uses events only if there are no items. A rollout may continue another
-rollout. Then it holds only the new records and the id of the other rollout.
+The reader uses the items. It uses events only if there are no items. A rollout that continues
+another rollout holds only the new records and the id of the other rollout.
 """
 
 from __future__ import annotations
@@ -192,8 +192,9 @@ class _CodexTranscript:
     def _select_messages(self) -> list[tuple[int, SessionMessage]]:
         """Return the messages of the session, each with its position.
 
-        A transcript holds the same messages up to three times. For each role ("user" and
-        "assistant"), this method takes the messages from the most reliable source that has any.
+        A transcript may hold the same messages in three forms: as items, as events, and as events
+        about completed items. For each role ("user" and "assistant"), this method uses the first of
+        these forms that has messages with the role.
         """
         items, *others = self._channels
         selected = items
@@ -397,9 +398,10 @@ class CodexBridge:
     ) -> None:
         """Add the records of the rollout (transcript file) `source` to `transcript`.
 
-        If the rollout continues another rollout, add the earlier records of the other rollout too.
-        `end` is the position of the first record to leave out, or None to add all records. `seen`
-        holds the paths of the rollouts that were read already. Damage is added to `damages`.
+        If `source` continues another rollout at some record, the records of the other rollout
+        before that record are added too. `end` is the position of the first record to leave out, or
+        None to add all records. `seen` holds the paths of the rollouts that were read already.
+        Damage is added to `damages`.
         """
         seen.add(source.path)
         lines, id = jsonl_transcripts.JsonLines(RolloutLine, source.path), source.id

@@ -96,8 +96,8 @@ class Payload(Struct, gc=False):
 class RolloutLine(Payload, gc=False):
     """A line of a Codex transcript (rollout): an object that contains the record as `payload`.
 
-    In the oldest versions of Codex, the line itself is the record. Then `payload` is None, and the
-    line has the fields of the record.
+    In the oldest versions of Codex, the line itself is the record. Such a line has the fields of
+    the record, and its `payload` is None.
     """
 
     ordinal: int | None = None

@@ -1,4 +1,4 @@
-"""The description of Codex."""
+"""The `Tool` value of Codex: its names, its folders, and what cortext can do with it."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Read the tokens of answers from the transcripts (rollouts) of Codex.
+"""Read from the transcripts (rollouts) of Codex how many tokens each answer used.
 
-After each answer, Codex records the total tokens of the session so far, and sometimes repeats this
-record. The tokens of an answer are the new total minus the previous total. A fork repeats the
-records of the session that it was forked from. Repeated records count once, for the original
-session.
+After each answer, Codex records how many tokens the session has used so far, and sometimes repeats
+this record. The token counts of an answer are the new totals minus the previous totals. A fork
+repeats the records of the session that it was forked from. Repeated records count once, for the
+original session.
 """
 
 from __future__ import annotations
@@ -36,7 +36,10 @@ class _Totals(Struct, gc=False, frozen=True):
 
     @property
     def tokens(self) -> TokenUsage:
-        """The tokens by kind, without the cached tokens that Codex includes in its input tokens."""
+        """The number of tokens of each kind.
+
+        Codex counts cached tokens as input. The result counts cached tokens separately.
+        """
         return TokenUsage(
             input=max(self.input_tokens - self.cached_input_tokens, 0),
             output=self.output_tokens,
@@ -78,10 +81,10 @@ class _Carried(Struct):
 
 
 def read_usage(source: TranscriptSource, known: Mapping[str, str]) -> Iterator[UsageFile]:
-    """Yield the tokens of the answers in a rollout (transcript), without its sub-agents.
+    """Yield the token counts of the answers in a rollout (transcript), without its sub-agents.
 
-    Each sub-agent has its own rollout. `known` holds the states of the files when they were last
-    read, by path. Answers that were read then may be left out.
+    Each sub-agent has its own rollout. `known` has the state of each file when it was last read, by
+    path. Answers that were already read may be left out.
     """
     return read_usage_files([source.path], known, _read, open_blocks=rollout_blocks)
 

@@ -12,7 +12,10 @@ from cortext.tools.archive_items import ArchiveItem, ArchiveSource, walk_files
 
 
 class GeminiArchive(ArchiveSource):
-    """The files of Gemini CLI to archive: chats, and files with the paths of projects."""
+    """The files that the archive copies from Gemini CLI.
+
+    These are chats, which are its transcripts, and small files with the paths of projects.
+    """
 
     def files(self) -> Iterator[ArchiveItem]:
         for name in self.tool.companions:

@@ -1,4 +1,4 @@
-"""Runs of Gemini CLI without a terminal, each for one prompt and its answer."""
+"""The command that runs Gemini CLI without a terminal, and the parser for its output."""
 
 from __future__ import annotations
 
@@ -64,9 +64,9 @@ class GeminiSpeech(JsonLineStream):
 
 
 class GeminiHeadless(Headless):
-    """The command `gemini`, which answers one prompt without a terminal.
+    """The description of how Gemini CLI runs without a terminal, as `gemini`.
 
-    The class also describes the output format of the command.
+    Each run answers one prompt.
     """
 
     speech: ClassVar[type[Speech]] = GeminiSpeech

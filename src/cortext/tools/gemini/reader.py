@@ -70,9 +70,10 @@ def _read_document(data: bytes, log: TranscriptState) -> None:
 
 
 def _salvage(data: bytes, log: TranscriptState) -> None:
-    """Add what is readable in a damaged JSON document to `log`: fields and complete messages.
+    """Add the readable content of a damaged JSON document to `log`.
 
-    `data` holds the bytes of the document, or only its first bytes.
+    The readable content is fields and complete messages. `data` holds the bytes of the document, or
+    only its first bytes.
     """
     import json as standard
 
@@ -262,8 +263,8 @@ class GeminiBridge:
     def _folders(self) -> dict[str, str]:
         """Return the working folder of each project in `projects.json`, by the project's name.
 
-        The name of a project is also the name of its folder below `tmp`. The name is short. In
-        older releases of Gemini CLI, it was a hash. The result has both names of each project.
+        The name of a project is the name of its folder below `tmp`. It is a short name, or a hash
+        in older releases of Gemini CLI. The result has both names of each project.
         """
         path = os.path.join(self.home, "projects.json")
         try:

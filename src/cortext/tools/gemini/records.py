@@ -4,10 +4,10 @@ A record with the id of an earlier message replaces that message. `$set` changes
 session, such as its summary. `$set.messages` replaces the list of messages. `$rewindTo` removes a
 message and everything after it.
 
-In version 0.61, each resume writes `$set.messages` twice: first with only the context that Gemini
-CLI adds, then with the whole history. The first list is ignored, because it has no message of the
-user or the model. In the second list, a tool result has the id of the message that made the call.
-Therefore a record on its own line has priority over a record in a list.
+In version 0.61, each resume writes two lists as `$set.messages`. The first list has only the
+context that Gemini CLI adds. It is ignored, because it has no message of the user or the model. The
+second list has the whole history, but gives a tool result the id of the message that made the call.
+Therefore cortext uses a record from a list only if no earlier record has the same id and type.
 """
 
 from __future__ import annotations
@@ -78,7 +78,11 @@ _NAMES = {
 
 
 class GeminiRecord(Struct, gc=False, rename=_NAMES):
-    """One JSON object of a transcript: a line, the `$set` of a line, or a whole old document."""
+    """A JSON object in a transcript.
+
+    The object is a line of the file, or the value of `$set` in a line. In a transcript of an older
+    release, the object is the whole file.
+    """
 
     id: str | None = None
     type: str | None = None
@@ -190,9 +194,9 @@ class TranscriptState:
     def _replace(self, listed: list[GeminiRecord]) -> None:
         """Replace all messages by the messages in `listed`, a list that Gemini CLI wrote.
 
-        The list may contain a summary instead of the older messages. Then the older messages are
-        kept, and the summary is ignored. A list without a message of the user or the model is
-        ignored.
+        If the list has a summary in place of older messages, the summary is left out and the older
+        messages are kept. If the list has no message of the user or the model, and no summary,
+        nothing is replaced.
         """
         for number, record in enumerate(listed):
             record.id = record.id or f"listed-{number}"

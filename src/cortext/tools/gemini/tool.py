@@ -1,4 +1,4 @@
-"""The description of Gemini CLI."""
+"""The `Tool` value of Gemini CLI: its names, its folders, and what cortext can do with it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read the tokens of answers from the transcripts of Gemini CLI."""
+"""Read from the transcripts of Gemini CLI how many tokens each answer used."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class _ReportedTokens(Struct, gc=False):
 
     @property
     def usage(self) -> TokenUsage:
-        """The tokens by kind.
+        """The number of tokens of each kind.
 
         Gemini CLI counts cached tokens as input, and does not count thoughts as output. The result
         counts cached tokens separately, and counts thoughts as output.
@@ -48,10 +48,10 @@ class _Record(Struct, gc=False, rename={"set": "$set"}):
 
 
 def read_usage(source: TranscriptSource, known: Mapping[str, str]) -> Iterator[UsageFile]:
-    """Yield the tokens of the answers in a transcript and in the files of its sub-agents.
+    """Yield the token counts of the answers in a transcript and in the files of its sub-agents.
 
-    `known` holds the states of the files when they were last read, by path. Answers that were read
-    then may be left out.
+    `known` has the state of each file when it was last read, by path. Answers that were already
+    read may be left out.
     """
     paths = [source.path, *(child.path for child in subagent_sources(source))]
     for path in paths:
@@ -65,10 +65,10 @@ def _read_lines(blocks: Iterable[bytes], carried: bytes) -> tuple[list[UsageReco
 
 
 def _read_document(blocks: Iterable[bytes], carried: bytes) -> tuple[list[UsageRecord], bytes]:
-    """Return the usage in a transcript of an older release, and `carried` as it is.
+    """Return the usage records in a transcript of an older release, and `carried` unchanged.
 
-    Such a transcript is one JSON document instead of lines. If the document is damaged, there is no
-    usage.
+    Such a transcript is one JSON document instead of lines. If the document is damaged, there are
+    no usage records. Every `LineReader` returns a carried value, but this function does not use it.
     """
     try:
         document = message_dicts.as_dict(json_codec.decode(b"".join(blocks)))

@@ -32,7 +32,10 @@ from cortext.tools.opencode.storage import (
 
 
 class OpenCodeArchive(ArchiveSource):
-    """The sessions of OpenCode to archive, from its databases and from files of older releases."""
+    """The sessions that the archive copies from OpenCode.
+
+    They come from OpenCode's databases, and from the JSON files of older releases.
+    """
 
     def items(self, failures: Failures) -> Iterator[ArchiveItem]:
         if not os.path.isdir(self.home) and not self.tool.named_database:

@@ -89,11 +89,11 @@ class _LinePosition(msgspec.Struct, frozen=True):
 
 
 class ArchivedSession:
-    """A reader of one archived session, from the open log file `fd`.
+    """A reader of one archived session. `fd` is the open log file of the session.
 
-    If `ends` is true, only the beginning and the end of a large log are read. They contain the
-    session's own row and its first and last messages. `rows` maps each row to the position of its
-    latest line. `damages` holds the damage in the log file.
+    If `ends` is true and the log is large, only its beginning and its end are read. These parts
+    contain the session's own row and its first and last messages. `rows` maps each row to the
+    position of its latest line. `damages` holds the damage in the log file.
     """
 
     def __init__(self, path: str, fd: int, *, ends: bool = False) -> None:

@@ -1,7 +1,8 @@
 """Our slash commands for OpenCode.
 
-OpenCode inserts the text that a user types into the command file. Then it runs all code between
-"!`" and "`", even in the inserted text. Therefore OpenCode must not insert the text into our files.
+A user can type text after a slash command. OpenCode copies this text into the content of the
+command file. Then it runs all code between "!`" and "`", even in the copied text. Therefore our
+files must not receive the text.
 
 If a file has no placeholder, OpenCode appends the text to the file. So our files have a placeholder
 for argument 99999999, which is always empty. `cortext slash` finds the text in OpenCode's prompt

@@ -1,4 +1,4 @@
-"""Runs of OpenCode without a terminal, each for one prompt and its answer."""
+"""The command that runs OpenCode without a terminal, and the client that talks to it."""
 
 from __future__ import annotations
 
@@ -77,9 +77,9 @@ class OpenCodeSpeech(JsonRpcStream):
 
 
 class OpenCodeHeadless(Headless):
-    """The command `opencode acp`, which answers one prompt without a terminal.
+    """The description of how OpenCode runs without a terminal, as `opencode acp`.
 
-    The class also describes the output format of the command.
+    Each run answers one prompt.
     """
 
     speech: ClassVar[type[Speech]] = OpenCodeSpeech

@@ -45,9 +45,10 @@ def _is_folder(path: str, folder: str) -> bool:
 
 
 def has_text(source: TranscriptSource, text: bytes) -> bool:
-    """Return whether the stored JSON of a part of a session's messages contains `text`.
+    """Return whether `text` occurs in a message of a session.
 
-    The result is False for a session in the archive.
+    Each message consists of parts, such as texts and tool calls. The JSON of the parts is searched,
+    as OpenCode stored it. The result is False for a session in the archive.
     """
 
     def search(store: Store) -> bool:

@@ -155,7 +155,7 @@ class OpenCodeBridge:
         return read_store(source, work)
 
     def has_bytes(self, source: TranscriptSource, is_in: Callable[[Iterable[bytes]], bool]) -> bool:
-        """Return the result of `is_in` for the rows of the session and of its sub-agents."""
+        """Call `is_in` with the rows of the session and its sub-agents, and return the result."""
         return read_store(source, lambda store: is_in(_stored_bytes(store, source.id, DEEPEST)))
 
     def latest(self, source: TranscriptSource) -> FilePosition | None:

@@ -163,7 +163,7 @@ class MessageInfo(Struct, gc=False):
 
     @property
     def token_usage(self) -> TokenUsage:
-        """The tokens by kind.
+        """The number of tokens of each kind.
 
         OpenCode does not count reasoning as output. The result counts reasoning as output.
         """

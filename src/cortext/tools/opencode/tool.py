@@ -1,4 +1,4 @@
-"""The description of OpenCode."""
+"""The `Tool` value of OpenCode: its names, its folders, and what cortext can do with it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read the tokens and the costs of answers from the sessions of OpenCode."""
+"""Read from the sessions of OpenCode how many tokens each answer used, and its cost."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from cortext.tools.transcript_folders import warn
 
 
 def read_usage(source: TranscriptSource, known: Mapping[str, str]) -> Iterator[UsageFile]:
-    """Yield the tokens of the answers in a session and in the sessions of its sub-agents.
+    """Yield the token counts of the answers in a session and in the sessions of its sub-agents.
 
-    `known` holds the states of the files when they were last read, by path. Answers that were read
-    then may be left out.
+    `known` has the state of each store when it was last read, by path. Answers that were already
+    read may be left out.
     """
     if source.print and known.get(source.path) == source.print:
         yield UsageFile(source.path, source.print, [], keep=True)

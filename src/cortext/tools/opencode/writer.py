@@ -185,9 +185,10 @@ def _messages(
 
 
 def _latest_model(database: OpenCodeDatabase) -> ModelChoice | None:
-    """Return the model in the last message of the newest session whose last message has a model.
+    """Return the model in the last message of the newest session.
 
-    The result is None if there is no such session.
+    If that message names no model, the next older session is tried, and so on. The result is None
+    if all sessions were tried.
     """
     for session in database.roots():  # newer sessions have lower ids
         for message in database.messages(session.id, last=True):
