@@ -12,9 +12,9 @@ class OpenCalls(Generic[C]):
     """The tool calls of a message history that have no result yet.
 
     Pass the calls to `add` and the results to `answer`, in the order of the history. Several open
-    calls may have the same id: some models reuse ids, and some calls never get a result. A result
-    then belongs to a call of the latest message, and among several calls of this message to the
-    first one.
+    calls may have the same id: some models reuse ids, and some calls never get a result. In this
+    case, the result belongs to the latest message with such a call. If this message has several
+    such calls, the result belongs to the first of them.
     """
 
     def __init__(self) -> None:

@@ -83,11 +83,11 @@ def open_adapter_store(path_or_url: PathOrUrl) -> SessionStore:
 
 
 def id_of(*key: str) -> str:
-    """Return the store's session id for the names with which a framework identifies a session.
+    """Return the store's session id for the key with which a framework identifies a session.
 
-    LangGraph has one name, the thread id. The ADK has three: app, user and session id. Equal names
-    give equal ids. Raises InvalidIdError if there is only one name and it is blank. Without this
-    check, all callers that forgot to set a name would share one session.
+    The key of LangGraph is one text, the thread id. The key of the ADK has three texts: the ids of
+    app, user and session. Equal keys give equal ids. Raises InvalidIdError if the key is one blank
+    text. Without this check, all callers that forgot to set an id would share one session.
     """
     if len(key) == 1 and not key[0].strip():
         error = InvalidIdError(key[0])
@@ -383,9 +383,9 @@ def _filter_by_owner(owner: str | None, heads: Iterable[Session]) -> Iterator[Se
 def name_of_session(head: Session) -> str:
     """Return the name with which a program can open a session.
 
-    This is the name that the program chose when it created the session. Return the session id if
-    the program chose no name, or if the id was made from more than this name. `head` is the session
-    without its messages.
+    `head` is the session without its messages. The name is the one that the program chose when it
+    created the session. If the program chose no name, or if the session id was made from more than
+    this name, the session id is returned.
     """
     for name in ("session_id", "thread_id", "conversation_id"):
         given = head.metadata.get(name)

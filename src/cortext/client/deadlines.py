@@ -11,12 +11,13 @@ _LONGEST_PAUSE = 2.0
 
 
 class Deadline(float):
-    """A time-out in seconds, which can be passed to httpx and also knows when it ends.
+    """A time-out in seconds for httpx, which also knows when it ends.
 
-    The value as a float is the number of seconds that were left at the creation. `end` is the time
-    of the end, on the monotonic clock. `left` returns the seconds that are left now.
+    The float value is the number of seconds that were left when the object was created. `end` is
+    the time at which the time-out ends, on the monotonic clock. The function `left` returns the
+    seconds that are left now.
 
-    If `each` is not None, it is the time-out of every single wait, and there is no common end.
+    If `each` is not None, every single wait may take `each` seconds, and `left` ignores `end`.
     """
 
     end: float
@@ -32,8 +33,8 @@ class Deadline(float):
 def left(timeout: float | None) -> float | None:
     """Return the number of seconds that the next wait may take.
 
-    For a Deadline, this is the time until its end, or `each` if that is not None. Any other
-    time-out is returned unchanged.
+    For a Deadline, this is the time until its `end`. If `each` of the Deadline is not None, the
+    result is `each` instead. Any other time-out is returned unchanged.
     """
     if not isinstance(timeout, Deadline):
         return timeout
@@ -54,7 +55,7 @@ class Patience:
 
     @property
     def until(self) -> Deadline:
-        """The time-out of the next request: the time that the call has left."""
+        """The time-out of the next request. It ends when the time limit of the whole call ends."""
         return Deadline(self._end)
 
     def pause(self, retry_after: str = "") -> float | None:

@@ -21,10 +21,10 @@ _MOST_WAITING = 1000
 class EventFollower(Subscription):
     """A subscription to the events of one conversation on a server.
 
-    `async with` starts the subscription, and waits until the server has confirmed it. No later
-    event is missed. A separate task reads the events. So the caller may stop waiting, for example
-    after a time-out, and continue later. If the caller is slow, the task stops reading until the
-    caller continues.
+    `async with` starts the subscription, and waits until the server has confirmed it. No event
+    after the confirmation is missed. A separate task reads the events, so the caller may stop
+    waiting, for example after a time-out, and continue later. If the caller is slow, the task stops
+    reading until the caller continues.
 
     `stream` sends a request and opens its answer. `following` is the state of the subscription.
     """

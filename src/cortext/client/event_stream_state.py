@@ -133,7 +133,7 @@ class FollowedConversation:
         return service_calls.events(self._id, self._decoder.last)
 
     def begin(self) -> Deadline:
-        """Prepare for a new connection. Return the time-out until the server must answer."""
+        """Prepare for a new connection, and return the time-out for the server's answer."""
         self._connected_at = 0.0
         if self._patience is None:
             self._patience = Patience(*self._limits)

@@ -62,7 +62,7 @@ def checked(id: str, answer: ServerResponse) -> ServerResponse:
 
 
 def failure(id: str, answer: ServerResponse) -> CortextError:
-    """Return the error that an answer describes. The HTTP status does not mean success.
+    """Return the error for an answer whose HTTP status does not mean success.
 
     `id` is the id of the conversation in the request.
     """

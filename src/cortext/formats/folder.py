@@ -52,9 +52,9 @@ FOLDER = Format(
 def encode_head(session: Session, stored: StoredRecords | None = None) -> bytes:
     """Return the content of `session.json` as indented JSON.
 
-    If `stored` is None, the caller also writes all messages to `messages.jsonl`. Otherwise the
-    caller writes only `session.json`, and `stored` describes the messages and tool calls that are
-    already on disk.
+    If the caller also writes all messages to `messages.jsonl`, `stored` is None. If the caller
+    writes only `session.json`, `stored` describes the messages and tool calls that are already on
+    disk.
     """
     data = head_to_dict(session, FOLDER, stored)
     messages = session.messages if stored is None else stored.messages

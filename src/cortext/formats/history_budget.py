@@ -64,9 +64,9 @@ def render_briefing_history(
 def window(parts: Sequence[HistoryPart], *, nonce: str, show: Show, budget: int = BUDGET) -> View:
     """Select the parts of a history that an agent gets, with at most `budget` characters in total.
 
-    `nonce` is a random text that will be in the first line of each part. Only its length matters
-    here, because the parts are only measured. `show` returns the command that shows the message
-    with a given number.
+    The caller will write the random text `nonce` into the first line of each part. This function
+    uses only the length of `nonce`. `show` returns the command that shows the message with a given
+    number.
     """
     total = sum(part.messages for part in parts)
     page = _BudgetedHistory(parts, nonce, show)
@@ -89,10 +89,11 @@ def window(parts: Sequence[HistoryPart], *, nonce: str, show: Show, budget: int 
 
 
 def _exchanges(parts: Sequence[HistoryPart]) -> tuple[list[int], list[range]]:
-    """Return the indexes of the parts that are always included, and the other exchanges.
+    """Separate the parts that are always included from the other exchanges.
 
-    The user's first message and the latest exchanges are always included. Each other exchange is a
-    range of indexes into `parts`. The oldest exchange comes first.
+    The first result has the indexes of the parts that are always included: the user's first message
+    and the latest exchanges. The second result has the other exchanges, the oldest first. Each of
+    them is a range of indexes into `parts`.
     """
     requests = [place for place, part in enumerate(parts) if part.role == "user"]
     if not requests:
@@ -178,8 +179,8 @@ class _BudgetedHistory:
         """Return the newest of the exchanges `others` that fit into `room` characters.
 
         The notes about the omitted exchanges must fit too. The search begins with the newest
-        exchange. A very long exchange is skipped. The search ends at the first other exchange that
-        does not fit.
+        exchange. It skips very long exchanges, and ends at the first shorter exchange that does not
+        fit.
         """
         selected, most = set[range](), max(room // 2, self.longest_note)
         notes_size = sum(map(self.note_size, others))

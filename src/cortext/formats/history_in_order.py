@@ -73,9 +73,9 @@ class HistoryPart:
     def of_calls(cls, calls: Sequence[_CallRecord], messages: int, show: Show) -> HistoryPart:
         """Return a part for the tool calls of one message.
 
-        `messages` is 1 if no other part shows this message, otherwise 0. The messages with the
-        results of the calls are added to this number. `show` returns the command that shows a
-        message.
+        `messages` is how many messages the part shows without the results: 1 if no other part shows
+        the message of the calls, otherwise 0. Each message with a result of these calls is counted
+        in addition. `show` returns the command that shows a message.
         """
         messages += sum([call.reply_number > 0 for call in calls])
         part = cls(calls[0].number, messages, Past("tool", calls[0].timestamp, ""))
@@ -109,8 +109,8 @@ def history(session: Session, show: Show, *, live: bool = False) -> list[History
 
     A tool call and its result are in the same part. A call that is both in a message and in
     `session.tool_history` appears only once. `show` returns the command that shows the message with
-    a given number. If `live` is true, messages are left out that the user abandoned by going back
-    to an earlier message.
+    a given number. If `live` is true, the function leaves out the messages that the user abandoned
+    by going back to an earlier message.
     """
     by_message, result_numbers = _calls_by_message(session.messages)
     outside = _calls_outside_messages(session, by_message)
@@ -177,11 +177,11 @@ def _first_unanswered(calls: list[_CallRecord], name: str | None) -> _CallRecord
 def _calls_outside_messages(
     session: Session, by_message: dict[int, list[_CallRecord]]
 ) -> dict[int, list[_CallRecord]]:
-    """Return the calls of `session.tool_history` that are in no message.
+    """Return the tool calls of `session.tool_history` that no message contains.
 
-    A key of the result is the number of the message that comes after the calls. `by_message` has
-    the calls that are in messages. If such a call is also in `session.tool_history`, the function
-    only copies the result to the call in `by_message`.
+    The returned dict maps the number of a message to the calls just before this message.
+    `by_message` has the calls that messages contain. If `session.tool_history` has such a call too,
+    its tool result is copied to the call in `by_message`.
     """
     if not session.tool_history:
         return {}

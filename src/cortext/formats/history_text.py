@@ -43,7 +43,7 @@ class Past(NamedTuple):
 
 
 class Left(msgspec.Struct, frozen=True):
-    """A line in a history that describes omitted messages, and how to show them."""
+    """A line in a history that describes omitted messages and says how to show these messages."""
 
     text: str
 

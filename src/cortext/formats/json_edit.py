@@ -59,9 +59,10 @@ class JsonSpan(msgspec.Struct, frozen=True):
     items: list[JsonItem] | None = None
 
     def at(self, key: str | int) -> JsonSpan | None:
-        """Return the value at the key of an object or the index of an array; None if there is none.
+        """Return the value of a key of an object, or of an index of an array.
 
-        If an object has the same key twice, the last value is returned.
+        The result is None if the key or the index does not exist. If an object has the same key
+        twice, the last value is returned.
         """
         values = [item.value for item in self.items or () if item.key == key]
         return values[-1] if values else None
@@ -139,8 +140,8 @@ def insert(text: str, insertions: Sequence[Insertion]) -> str:
 def remove(text: str, path: Path) -> str:
     """Return the text without the value at `path`, a list of keys and indexes.
 
-    If `append` has just added the value to an existing array, the result is the text before the
-    call of `append`. Raises LookupError if `path` leads to no value.
+    If `append` added the value to an existing array and the text has not changed since then, the
+    result is the text from before `append`. Raises LookupError if there is no value at `path`.
     """
     container = parse(text)
     for key in path[:-1]:
@@ -219,7 +220,10 @@ def _line_end(text: str, at: int) -> int:
 
 
 def _after_comments(text: str, start: int, end: int) -> int:
-    """Return the end of the last comment between `start` and `end`, or `start` if there is none."""
+    """Return the end of the last comment between the positions `start` and `end`.
+
+    The result is `start` if there is no comment between them.
+    """
     last = start
     for comment in re.finditer(r"//[^\r\n]*|/\*.*?\*/", text[start:end], re.DOTALL):
         last = start + comment.end()

@@ -24,9 +24,9 @@ class Format(msgspec.Struct, frozen=True):
 
     - `head`: the keys of the head, which has all fields except the messages
     - `records`: the keys of the lines, which hold the messages
-    - `count_key`: the key of the head for the number of messages when the head was written
-    - `always_counts`: whether every head has this key; otherwise only a head whose last message is
-      later than `updated_at` has the key
+    - `count_key`: the key in the head for the number of messages at the time of writing
+    - `always_counts`: whether every head has this key; otherwise a head has the key only if the
+      last message is later than `updated_at`
     """
 
     head: HeadTable
@@ -59,9 +59,9 @@ def head_to_dict(
 ) -> dict[str, Any]:
     """Return the head of a session (all fields except messages) as a dict.
 
-    The head also contains the tool calls that are not in a line together with a message:
+    The head also contains the tool calls that are not stored in lines:
 
-    - If `stored` is None, the caller also writes all lines. The head gets the tool calls after the
+    - If `stored` is None, the caller writes all lines too. The head gets the tool calls after the
       last message.
     - Otherwise the lines on disk stay as they are. The head gets every tool call that is not in
       these lines.

@@ -37,9 +37,9 @@ def encode(session: Session, format: Format = LOG) -> bytes:
 def encode_head_line(session: Session, stored: StoredRecords | None = None) -> bytes:
     """Return line 1 of a log file, with its newline.
 
-    Line 1 is the head, which has all fields of the session except the messages. If `stored` is
-    None, the caller also writes all messages. Otherwise the caller writes only the head, and
-    `stored` describes the messages and tool calls that are already on disk.
+    Line 1 is the head, which has all fields of the session except the messages. If the caller also
+    writes all messages, `stored` is None. If the caller writes only the head, `stored` describes
+    the messages and tool calls that are already on disk.
     """
     return json_codec.encode({"type": "metadata", **head_to_dict(session, LOG, stored)}) + b"\n"
 

@@ -31,7 +31,7 @@ INVOCATIONS = "tool_invocations"
 class RecordTable(msgspec.Struct, frozen=True):
     """The definition of the lines in one file format. A line holds a record (a message).
 
-    - `names`: maps fields of a message to their keys in the line, if a key has another name
+    - `names`: maps the name of a message field to the field's key in the line, if they differ
     - `type`: the value of the key `type` in every line, or "" if lines have no such key
     - `checksums`: whether lines are written with a checksum; lines with and without a checksum can
       always be read
@@ -43,11 +43,11 @@ class RecordTable(msgspec.Struct, frozen=True):
 
     @property
     def reserved(self) -> frozenset[str]:
-        """The keys that have a meaning in a line of this format.
+        """The reserved keys: the keys that have a meaning in a line of this format.
 
-        A message may also have unknown keys, which another program added. An unknown key with the
-        same name as a reserved key is written into the object `cortext_extra` of the line. So it
-        does not overwrite the reserved key.
+        Another program may add its own keys to a message. If such a key has the same name as a
+        reserved key, it is written into the object `cortext_extra` of the line. So it does not
+        overwrite the reserved key.
         """
         own = {"type", INVOCATIONS} if self.type else {INVOCATIONS}
         return message_dicts.message_keys(self.names) | own | {line_checksum.KEY}
@@ -192,7 +192,7 @@ def in_time_order(messages: Sequence[SessionMessage]) -> bool:
 def sorted_lines(data: bytes, table: RecordTable) -> bytes:
     """Return the lines of `data`, sorted by the time of their message.
 
-    An unreadable line has no time. It stays after the line before it.
+    An unreadable line has no time. For the order, it gets the time of the line before it.
     """
     rows: list[tuple[datetime, bytes]] = []
     when = datetime.min.replace(tzinfo=UTC)
@@ -236,9 +236,9 @@ def _id_of(line: bytes) -> str:
 def may_hide_type(data: bytes, start: int = 0) -> bool:
     """Return whether `data`, from the offset `start`, may contain `"type": "turn"`.
 
-    Call this function for a format whose messages have no key `type`. If the key is there, another
-    program wrote it, and it must be preserved. The fast decoder would drop the key, because our log
-    format writes the same key. So the slow decoder must be used.
+    In our log format, every message has this key, and the fast decoder drops it. In a format whose
+    messages have no key `type`, another program added the key, and it must be preserved. If this
+    function returns True for such a format, the slow decoder must be used.
     """
     return _UNKNOWN_TYPE.search(data, start) is not None
 

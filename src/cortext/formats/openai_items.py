@@ -154,10 +154,9 @@ def _replace_text(item: dict[str, Any], path: str, text: str | None) -> dict[str
 def _restore_item(item: dict[str, Any], message: SessionMessage) -> dict[str, Any]:
     """Put the text of a message back into its stored item, and return the original item.
 
-    `item` is the stored item, from the field `extra` of the message. A long text is not stored
-    again in the item. The item has None at the place of this text, and `extra` has the path of the
-    place, such as `content/0/text`. If there is no valid path, or no None at this place, `item` is
-    returned as it is.
+    `item` is the stored item, from the field `extra` of the message. To save space, `item` has None
+    in place of a long text, and `extra` has the path of this place, such as `content/0/text`. If
+    `extra` has no valid path, or the value at the path is not None, `item` is returned unchanged.
     """
     path = message.extra.get(_TEXT)
     if not isinstance(path, str):
@@ -202,9 +201,10 @@ def _call_of(item: dict[str, Any], kind: str) -> dict[str, Any]:
 
 
 def _new_call_items(data: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return new items for a tool call that another program recorded, and for its result.
+    """Return new items for a tool call that another program recorded.
 
-    `data` is an entry of a message's `tool_calls`. The result is [] if the call has no id.
+    The first item is the call. If the call contains its result, the second item is the result.
+    `data` is an entry of a message's `tool_calls`. The list is empty if the call has no id.
     """
     call = tool_call_stubs.read_call(data)
     if not call.id:

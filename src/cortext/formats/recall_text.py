@@ -47,8 +47,8 @@ class RecallFact(msgspec.Struct, frozen=True):
 def render_recall(facts: Sequence[RecallFact], nonce: str) -> str:
     """Return the text that tells an agent these facts, in at most `MAX_BYTES` bytes.
 
-    Facts that do not fit are left out. The result is "" if no fact is left. `nonce` must be a new
-    random text that no author of a fact can know.
+    Facts that do not fit are left out. The text is "" if no fact fits. `nonce` must be a new random
+    text that no author of a fact can know.
     """
     first, last = _FIRST.format(nonce=nonce), _LAST.format(nonce=nonce)
     room = MAX_BYTES - sum(_size(line) for line in (first, last, _MORE))

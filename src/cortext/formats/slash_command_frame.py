@@ -49,9 +49,12 @@ def frame(text: str, *, command: str, words: str, nonce: str) -> str:
 
 
 def as_typed(text: str) -> str:
-    """Return what the user typed: the slash command if `text` is framed, otherwise `text` itself.
+    """Return what the user typed.
 
-    If words of the user come after the frame, the whole text is returned, so that no word is lost.
+    A slash command of cortext puts a frame, which is a first and a last line, around the text that
+    it adds to a prompt. If `text` has a frame, return the slash command in the first line.
+    Otherwise return `text` itself. Also return `text` if words of the user come after the frame, so
+    that no word is lost.
     """
     match = _FRAMED.fullmatch(text.strip())
     if match is None:

@@ -50,8 +50,8 @@ def take_out(text: str, key: str, values: Sequence[str]) -> str:
 def put_table(text: str, name: Sequence[str], values: Mapping[str, object]) -> list[Insertion]:
     """Return the insertion that adds a table to the end of the text.
 
-    `name` has the two parts of the table's name. Raises ValueError if the text is not TOML, if it
-    already has the table, or if such a table cannot be added to it.
+    `name` has the two parts of the table's name. Raises ValueError if the text is not TOML, if the
+    text already has the table, or if the table cannot be added to the text.
     """
     before = read_toml(text.removeprefix("\ufeff"))
     wanted: dict[str, object] = dict(values)
@@ -72,8 +72,9 @@ def put_table(text: str, name: Sequence[str], values: Mapping[str, object]) -> l
 def take_out_table(text: str, name: Sequence[str], values: Mapping[str, object]) -> str:
     """Return the text without the table that `put_table` added.
 
-    The table is removed even if the user added more keys to it. The whole text is returned if it
-    has no table with these values, or if the table cannot be removed safely.
+    The table is removed even if the user added more keys to the table. The text is returned
+    unchanged if it has no table with this name and these values, or if the table cannot be removed
+    safely.
     """
     before = read_toml(text.removeprefix("\ufeff"))
     existing = before.get(name[0])

@@ -74,7 +74,7 @@ _FAILURES = ("error", "failed", "<tool_use_error>", "apply_patch verification fa
 
 
 class ToolCall(msgspec.Struct, frozen=True):
-    """A tool call in one form for all AI tools."""
+    """A tool call, in a form that is the same for all AI tools."""
 
     name: str
     arguments: dict[str, Any]

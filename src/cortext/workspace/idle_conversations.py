@@ -42,11 +42,11 @@ def find_auto_paused(rows: Iterable[ConversationRow]) -> list[ConversationRow]:
 
 
 def show_effective_status(rows: list[ConversationRow], minutes: float) -> list[ConversationRow]:
-    """Return the rows with the status that users should see, which may differ from the files.
+    """Return the rows with the status that users should see.
 
-    A conversation is idle after `minutes` minutes without activity. An active row that is idle
-    becomes `paused`. A row that cortext paused because it was idle, but that has activity again,
-    becomes `active`.
+    The stored status may be different. A conversation is idle after `minutes` minutes without
+    activity. An active row becomes `paused` if its conversation is idle. A row that cortext paused
+    for this reason becomes `active` if its conversation has activity again.
     """
     changed = {row.identity: "paused" for row in find_idle(rows, minutes)}
     changed |= {row.identity: "active" for row in _find_continued(rows, minutes)}

@@ -25,8 +25,8 @@ def known_workspaces() -> list[str]:
 def remember_workspace(root: str) -> None:
     """Add a workspace to the file of known workspaces.
 
-    If the file cannot be written, no error is raised. Then `cortext list` finds the workspace only
-    if the user runs the command inside the workspace.
+    No error is raised if the file cannot be written. In this case, `cortext list` finds the
+    workspace only if the user runs the command inside the workspace.
     """
     if root != paths.personal_workspace():
         _remember(paths.known_workspaces(), root)
@@ -59,8 +59,8 @@ def program_folders() -> list[str]:
 def remember_program(folder: str) -> None:
     """Record that a program stores logs in `folder`, so that `cortext list` finds them.
 
-    The path is added to a text file. If this file cannot be written, no error is raised. Then
-    `cortext list` searches the folder only if the settings contain it.
+    The path is added to a text file. No error is raised if this file cannot be written. In this
+    case, `cortext list` searches the folder only if the settings contain it.
     """
     if folder != paths.program_sessions():
         _remember(paths.known_programs(), folder)
@@ -77,8 +77,8 @@ def document_folders() -> list[str]:
 def remember_documents(folder: str) -> None:
     """Record that a program stores documents in `folder`, so that `cortext list` finds them.
 
-    The path is added to a text file. If this file cannot be written, no error is raised. Then
-    `cortext list` searches the folder only if the settings contain it.
+    The path is added to a text file. No error is raised if this file cannot be written. In this
+    case, `cortext list` searches the folder only if the settings contain it.
 
     Folders of logs are recorded in another file, because the JSON files in a folder of logs are not
     session documents.

@@ -368,7 +368,7 @@ class SessionManager:
         self._saved = self._write(session)
 
     def _write(self, session: Session) -> _State:
-        """Save a session and its summary. Return a snapshot of the session (see `_state`)."""
+        """Save a session and its summary. Return a snapshot of the session from before the save."""
         # Take the snapshot first: a message that arrives during the save may not be saved.
         state = _state(session)
         self.storage.save(session)

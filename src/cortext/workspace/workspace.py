@@ -194,9 +194,10 @@ class Workspace:
     ) -> Started:
         """Create the folder of a new conversation, with its session and its markdown file.
 
-        The id is made from the next free number of the day, the type and `topic`. `text` is the
-        content of the markdown file. If it is None, the template of the type is used. `lines` is
-        the content of `messages.jsonl`. If it is None, the messages of `session` are written.
+        The id consists of a number, the type and the topic, such as `007-plan-login`. `text` is the
+        content of the markdown file. If `text` is None, the template of the type is used. `lines`
+        is the content of `messages.jsonl`. If `lines` is None, the messages of `session` are
+        written.
         """
         kind = session.kind if is_type(session.kind) else "chat"
         day = _day(session.created_at)
@@ -362,9 +363,10 @@ class Workspace:
         return os.path.join(side_dir(conversations_dir(self.root)), "numbers", day)
 
     def _claim_number(self, day: str) -> int:
-        """Return the next free number of a day.
+        """Reserve a number for a new conversation, and return the number.
 
-        The number is reserved by creating a folder for it.
+        It is the next free number of the day. Creating a folder with this number as its name
+        reserves the number.
         """
         claims = self._claims_folder(day)
         make_private_dir(claims)

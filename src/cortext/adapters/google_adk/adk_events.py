@@ -63,9 +63,10 @@ def records_of(raw: bytes, id: str = "") -> list[SessionMessage]:
 
 
 def own_event(record: SessionMessage) -> Any:
-    """Return the ADK data in a record, or None for a record of another program.
+    """Return the ADK data in a record, or None if another program wrote the record.
 
-    The data is a whole event, or the id of the record that holds the event (see `is_part`).
+    If the record holds a whole event, the data is this event. If the record holds only a part of an
+    event, the data names the record with the whole event (see `is_part`).
     """
     return record.extra.get(KEY)
 
@@ -118,10 +119,10 @@ def repair_events(
 ) -> list[Event]:
     """Return the events with a substitute result after each interrupted tool call.
 
-    An interrupted call is a call without a result. Some calls without a result are not interrupted:
-    calls that wait for a client or a task, and calls of the current run of the agent, whose id is
-    `invocation`. If `events` is only a part of a session, pass all events of the session as
-    `among`, to find call ids that occur more than once.
+    A call without a result counts as interrupted, except for two kinds of calls: calls that wait
+    for a client or a task, and calls of the current run of the agent. `invocation` is the id of
+    this run. If `events` is only a part of a session, pass all events of the session as `among`, to
+    find call ids that occur more than once.
     """
     open_calls = _open_calls(events)
     others = events if among is None else among

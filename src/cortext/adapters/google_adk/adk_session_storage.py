@@ -238,8 +238,9 @@ class AdkSessions:
     def _shorten(self, id: str) -> None:
         """Merge all stored changes of a shared state into one record.
 
-        Changes that others append in the meantime come after this record. The lock prevents two
-        merges at the same time: the second could undo changes that it has not read.
+        Changes that others append in the meantime come after this record. The session of the state
+        is locked during the merge, because a second merge at the same time could undo changes that
+        it has not read.
         """
         try:
             with self._state_log.alone(id):

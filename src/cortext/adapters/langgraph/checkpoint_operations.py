@@ -57,7 +57,11 @@ class Where(NamedTuple):
 
 
 class FoundCheckpoint(NamedTuple):
-    """A stored checkpoint, its thread, namespace and id (`where`), and the log of its thread."""
+    """A stored checkpoint, and the place where it is stored.
+
+    `saved` is the checkpoint. `where` has the thread and the namespace of the checkpoint. `log` is
+    the log of this thread.
+    """
 
     where: Where
     log: Thread
@@ -127,8 +131,9 @@ class Checkpoints:
     ) -> str:
         """Store a checkpoint durably, and return its id.
 
-        `where` gives its thread, its namespace and, as `id`, its parent checkpoint. `meta` is its
-        metadata. `new_versions` has the names of the channels whose values have changed.
+        `where` has the thread and the namespace of the new checkpoint. The `id` in `where` is the
+        id of the parent checkpoint. `meta` is the metadata of the new checkpoint. `new_versions`
+        has the names of the channels whose values have changed.
         """
         thread = self._threads.open(where.thread, where.owner)
         log = thread.log
@@ -276,8 +281,8 @@ class Checkpoints:
     ) -> None:
         """Add the new messages of the checkpoint `saved` to the conversation of the thread.
 
-        `base` is its parent checkpoint. If a run waited for a user before this checkpoint, also
-        record that the wait is over.
+        `base` is the parent checkpoint of `saved`. If a run waited for a user before `saved`, also
+        record that the run no longer waits.
         """
         node = saved.values.get(MESSAGES)
         messages: list[Any] = []
@@ -322,9 +327,9 @@ class Checkpoints:
 
 
 def _cache_messages(log: Thread, nodes: Iterable[Node]) -> None:
-    """Keep the messages of `nodes` in memory, so that they need not be unpacked later.
+    """Keep the messages in `nodes` in memory, so that no later reader needs to unpack them.
 
-    `nodes` are the stored forms of values that were just written.
+    `nodes` are the stored forms of values that were just written to the log.
     """
     for node in nodes:
         for piece in names_in(node):

@@ -46,8 +46,8 @@ def make_draft(
 def _has_message_list(latest: SavedCheckpoint, log: Thread) -> bool:
     """Return whether messages can be added to the checkpoint `latest`.
 
-    The checkpoint must have a list of messages. If a newer checkpoint cannot be read, it may also
-    have no messages at all.
+    The checkpoint must have a list of messages. If a newer checkpoint cannot be read, a checkpoint
+    without any messages is accepted too.
     """
     messages = latest.values.get(MESSAGES)
     return isinstance(messages, Items) or (messages is None and log.is_damaged())

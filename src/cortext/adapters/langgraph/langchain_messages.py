@@ -169,9 +169,9 @@ def to_messages(records: Iterable[SessionMessage]) -> list[BaseMessage]:
 
 
 def mark_of(record: SessionMessage) -> str:
-    """Return a short hash of a record, to recognize another record with the same id.
+    """Return a short hash of the role, the text and the LangChain fields of a record.
 
-    It covers the role, the text and the LangChain fields.
+    If two records with the same id have different hashes, they are different messages.
     """
     fields = [record.role, record.content, record.extra.get(FRAMEWORK)]
     return blake2b(json_codec.encode(fields), digest_size=6).hexdigest()

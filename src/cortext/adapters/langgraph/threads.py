@@ -28,7 +28,8 @@ from cortext.stores.port import SessionStore
 class OpenThread(NamedTuple):
     """A thread in memory, with its log of checkpoints and its conversation.
 
-    `thread_id` is LangGraph's id of the thread. `id` is the id of its two sessions in the stores.
+    `thread_id` is LangGraph's id of the thread. The log and the conversation are stored as two
+    sessions in different stores. Both sessions have the id `id`.
     """
 
     id: str

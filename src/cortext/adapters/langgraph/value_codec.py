@@ -85,11 +85,11 @@ class Broken(ValueError):
 
 
 class Codec:
-    """A converter from values to nodes (their stored form) and back, with the serializer `serde`.
+    """A converter from values to nodes (their stored form) and back.
 
-    `open` is True if `serde` is the default serializer. With any other serializer, each value is
-    stored as one piece of opaque bytes. Values then share no pieces, and no message is stored as
-    plain text.
+    `serde` is the serializer for the values. `open` is True if `serde` is the default serializer.
+    With any other serializer, each value is stored as one piece of opaque bytes. Such values share
+    no pieces, and no message is stored as plain text.
     """
 
     def __init__(self, serde: SerializerProtocol) -> None:

@@ -88,11 +88,11 @@ def _substitute(call: Json) -> Json:
 
 
 def _unmatched_parts(item: Json, taken: set[int]) -> list[Json]:
-    """Return a list with one user message: the parts of a tool message that were not moved.
+    """Return the rest of a tool message as one user message, after its results were moved to calls.
 
-    `item` is the tool message, and `taken` has the indexes of the results that were moved to their
-    calls. A result that was not moved has no call. It becomes text, because providers refuse a
-    result without a call. Other parts stay as they are. Return [] if no part remains.
+    `item` is the tool message, and `taken` has the indexes of the moved results. A result that was
+    not moved has no call. It becomes text, because providers refuse a result without a call. Parts
+    that are not results stay as they are. The list is empty if no part remains.
     """
     left: list[Json] = []
     for at, part in enumerate(item["parts"]):

@@ -36,9 +36,9 @@ ConversationRow = SessionLogRow
 class CortextLog:
     """A store of llm conversations. Several processes may write to one conversation at once.
 
-    `path_or_url` is the path or URL of the cortext store; None means the default folder. With
-    `owner`, a conversation of another owner raises SessionOwnerError before anything is read or
-    written.
+    `path_or_url` is the path or URL of the cortext store; None means the default folder. If `owner`
+    is given, using a conversation of another owner raises SessionOwnerError, before anything is
+    read or written.
     """
 
     def __init__(self, path_or_url: PathOrUrl = None, *, owner: str = "") -> None:

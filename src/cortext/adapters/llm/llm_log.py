@@ -37,7 +37,7 @@ _FIRST_TAIL = 32
 class Seen(NamedTuple):
     """The messages of a conversation that are already stored, oldest first.
 
-    `tip` is the id of the last stored message, or None if there is none.
+    `tip` is the id of the last stored message, or None if no message is stored.
     """
 
     messages: Sequence[Message] = ()
@@ -47,8 +47,8 @@ class Seen(NamedTuple):
 class LlmLog:
     """The stored conversations of `llm`. The methods block while they wait for the disk.
 
-    In all methods, `name` is llm's id of a conversation. With `owner`, a conversation of another
-    owner raises SessionOwnerError.
+    In all methods, `name` is llm's id of a conversation. If `owner` is given, the methods raise
+    SessionOwnerError for a conversation of another owner.
     """
 
     def __init__(self, path_or_url: PathOrUrl, owner: str = "") -> None:

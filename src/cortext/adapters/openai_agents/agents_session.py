@@ -48,9 +48,9 @@ class CortextSession(SessionABC):
 
     Items are durable when `add_items` returns. Any number of processes may add items at once.
     Messages of other frameworks and tools become items, so a program can continue a conversation
-    that began elsewhere. With `owner`, a session of another owner raises SessionOwnerError before
-    anything is read or written. `path_or_url` is the path or URL of the store; None means the
-    default folder.
+    that began elsewhere. If `owner` is given and the session belongs to another owner, the methods
+    raise SessionOwnerError before anything is read or written. `path_or_url` is the path or URL of
+    the store; None means the default folder.
     """
 
     def __init__(

@@ -194,9 +194,10 @@ class OpenEntryLog:
 
 
 def saved_in(record: SessionMessage) -> ConversationRecord | None:
-    """Return pydantic-ai's conversation record that is stored in a session record.
+    """Return the conversation record of pydantic-ai that a session record contains.
 
-    Returns None if there is none, because only the last session record of each save contains it.
+    Only the last session record of each save contains a conversation record. The result is None for
+    any other session record.
     """
     saved = (_own_data(record) or {}).get("save")
     return _read_record(cast("dict[str, Any]", saved)) if isinstance(saved, dict) else None

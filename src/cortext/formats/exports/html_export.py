@@ -165,9 +165,10 @@ def _is_web_page(url: str) -> bool:
 
 
 def _adapt_tokens(tokens: Sequence[Token]) -> None:
-    """Change markdown tokens so that links send no referrer, and replace inline styles by classes.
+    """Adapt the markdown tokens of a message to the HTML page.
 
-    The content security policy of the page forbids inline styles.
+    Links get a `rel` that sends no referrer. Inline styles are replaced by classes, because the
+    content security policy of the page forbids inline styles.
     """
     for token in tokens:
         if token.type == "link_open":

@@ -54,8 +54,8 @@ def find(text: str) -> EmbeddedDocument | None:
 def quote(text: str) -> str:
     """Return the text of a message as a markdown quote. Nothing in the text can end the quote.
 
-    HTML, images and link definitions are escaped. If that is not possible, the whole text becomes a
-    code block in the quote.
+    HTML, images and link definitions are escaped. If the text is too long or cannot be escaped
+    safely, the whole text becomes a code block in the quote.
     """
     quoted = "\n".join(f"> {line}" if line else ">" for line in text.split("\n"))
     if not _MAY_BE_UNSAFE.search(quoted):
@@ -98,7 +98,7 @@ def _is_safe(quoted: str) -> bool:
     """Return whether a markdown quote cannot affect the text outside of the quote.
 
     A safe quote has no HTML, no images and no link definitions. It also has no hidden characters,
-    even if they are written as HTML entities such as `&#8203;`.
+    and no HTML entities for hidden characters, such as `&#8203;`.
     """
     env: dict[str, Any] = {}
     tokens = parse(_parser(), quoted, env)

@@ -15,7 +15,7 @@ LONGEST_MARKDOWN = 200_000
 
 
 def visible(text: str) -> str:
-    r"""Return text with `\n` as its only line end, and with `�` for each hidden character."""
+    r"""Replace each line end in a text by `\n`, and each hidden character by `�`."""
     return clean(text.replace("\r\n", "\n").replace("\r", "\n"))
 
 

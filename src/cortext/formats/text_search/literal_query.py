@@ -34,10 +34,10 @@ _LONGEST_WORD = 300
 
 
 class LiteralText:
-    """A query that is searched as it was typed, but in any case and with any white space.
+    """A query that is searched as it was typed. Upper case and white space do not matter.
 
-    `parts` are the quoted parts of the query, and words that occur in no indexed text. A message
-    that contains all parts is found even if it does not contain the whole query.
+    `parts` are the quoted parts of the query, and its words that occur in no indexed text. A
+    message that contains all parts is found even if it does not contain the whole query.
     """
 
     def __init__(self, text: str, missing: Sequence[str] = ()) -> None:
@@ -53,7 +53,8 @@ class LiteralText:
     def is_searchable(self) -> bool:
         """Whether the query can be searched as it was typed.
 
-        It must have a needle, but no operators and no `*` after its last word.
+        The query must have a needle, which is a part that JSON does not change. It must have no
+        operators, and no `*` after its last word.
         """
         return bool(self.needle) and not (self._is_typing or self._has_operators)
 
@@ -81,9 +82,10 @@ class LiteralText:
 
     @property
     def small_needles(self) -> list[bytes]:
-        """Words in lower case that the bytes of a file must contain, the longest first.
+        """Short pieces of the query that a file with a match contains, the longest first.
 
-        The words are from `parts`, or from the whole query if there are no parts.
+        The pieces are in lower case, but the file may have them in upper case too. They come from
+        `parts`, or from the whole query if there are no parts.
         """
         texts = self.parts or [self.text]
         chunks = {chunk.lower() for text in texts for chunk in _CHUNK.findall(text)}
@@ -99,11 +101,17 @@ class LiteralText:
         return [*map(_TextPattern, self.parts)]
 
     def find(self, text: str) -> tuple[int, int] | None:
-        """Return the start and end of the whole query in a text; None if the query is missing."""
+        """Return the start and end of the whole query in `text`.
+
+        The result is None if `text` does not contain the query.
+        """
         return self._whole.find(text)
 
     def find_parts(self, text: str) -> tuple[int, int] | None:
-        """Return the start and end of the first part in a text; None if any part is missing."""
+        """Return the start and end of the first of the query's `parts` in `text`.
+
+        The result is None if `text` does not contain all parts, or if there are no parts.
+        """
         spans = [pattern.find(text) for pattern in self._part_patterns]
         return spans[0] if spans and all(spans) else None
 
@@ -118,10 +126,9 @@ def excerpt(text: str, span: tuple[int, int]) -> Snippet:
 
 
 class _TextPattern:
-    """Finds a text in other texts, in any case and with any white space.
+    """A pattern that finds a text in other texts. Upper case and white space do not matter.
 
-    The expression does not match in the middle of a word, but it may match the beginning of a
-    longer word.
+    A match does not begin in the middle of a word, but it may end there.
     """
 
     def __init__(self, text: str) -> None:
@@ -132,7 +139,10 @@ class _TextPattern:
         self._longest_word = max(words, key=len, default="").lower()
 
     def find(self, text: str) -> tuple[int, int] | None:
-        """Return the start and end of the first match in `text`; None if there is none."""
+        """Return the start and end of the first match in `text`, or None if there is no match.
+
+        Matches inside encoded data, such as an image in base64, do not count.
+        """
         # A regular expression in any case is slow. Outside ASCII, it knows more pairs of letters.
         word = self._longest_word
         if text.isascii() and word.isascii() and word not in text.lower():

@@ -124,7 +124,8 @@ class Query(msgspec.Struct, frozen=True):
     """A parsed query.
 
     - `whole`: the condition for a text, or None if there is no word to search for
-    - `dropped`: excluded terms that are ignored, because nothing else is searched for
+    - `dropped`: excluded terms that are ignored, because their part of the query has only
+      excluded terms
     - `cut`: whether the query was too long, so that only its first words count
     - `has_operators`: whether the user typed AND, OR, `|`, NOT, a minus or parentheses
     - `text`: the query as typed
@@ -150,10 +151,10 @@ class Query(msgspec.Struct, frozen=True):
 
     @property
     def required(self) -> Clause | None:
-        """The condition that a conversation must fulfil; None if there is none.
+        """The condition that a conversation must fulfil, or None if there is no condition.
 
-        If the query has operators, this is the whole query. Otherwise it is that all quoted terms
-        occur.
+        If the query has operators, the condition is the whole query. Otherwise, if the query has
+        quoted terms, the condition is that all of them occur.
         """
         if self.has_operators:
             return self.whole
@@ -171,10 +172,10 @@ class Query(msgspec.Struct, frozen=True):
         return tuple(term.sign for term in self.terms if term.sign)
 
     def is_in(self, text: str) -> bool:
-        """Return whether a text contains all terms with signs, such as `c++`, with their signs.
+        """Return whether a text contains every term with signs, such as `c++`, including its signs.
 
-        The full-text index ignores signs, so each text that it finds must be checked. The result is
-        True if `signs` is empty.
+        The full-text index ignores signs and finds `c` instead, so each text that it finds must be
+        checked. The result is True if `signs` is empty.
         """
         whole = folded(bare(text))
         return all(re.search(sign, whole) for sign in self.signs)
@@ -281,7 +282,8 @@ def _sign(text: str) -> str:
 class _QueryParser:
     """A recursive parser for the terms and operators of a query.
 
-    `dropped` has the excluded terms that are ignored, because nothing else is searched for.
+    `dropped` has the excluded terms that are ignored. An excluded term is ignored if its part of
+    the query only excludes terms, as in the query `-foo`.
     """
 
     def __init__(self, items: Sequence[str | Term | Clause]) -> None:
@@ -326,10 +328,10 @@ class _QueryParser:
 
 
 class _FoldedText:
-    """A text in lower case and without accents, in which `find` searches terms.
+    """A text in lower case and without accents. The method `find` searches it for terms.
 
-    The results of `find` are positions in the original text. `terms` are the terms that the caller
-    will search. Other terms may not be found.
+    The results of `find` are positions in the original text. `terms` are all terms for which the
+    caller will search. A search for any other term may find nothing.
     """
 
     def __init__(self, text: str, terms: tuple[Term, ...]) -> None:
@@ -408,8 +410,8 @@ def _occurrences(text: str, terms: tuple[Term, ...]) -> Iterator[tuple[int, int]
 def _chunks(text: str, terms: tuple[Term, ...]) -> Iterator[tuple[int, int, _FoldedText]]:
     """Split a text into chunks, and yield the start, the end and the folded text of each chunk.
 
-    A folded text is in lower case, without accents. It is a bit longer than the chunk, to find
-    terms that cross the end of the chunk. `terms` are the terms to search.
+    A folded text is in lower case, without accents. It is a bit longer than its chunk, so that
+    terms that cross the end of the chunk are found. `terms` are the terms to search for.
     """
     start = 0
     while start < len(text):
@@ -510,8 +512,8 @@ def _best_position(text: str, terms: Sequence[Term]) -> int:
 def _find_with_sign(text: str, term: Term) -> int:
     """Return the first position of a term together with its signs, as in `.net`.
 
-    The result is 0 if there is no such position, or if the text is not ASCII. In such a text,
-    folding may change positions.
+    The result is 0 if the text does not contain the term with its signs. It is also 0 if the text
+    is not ASCII, because folding (removing case and accents) may change positions in such a text.
     """
     if not term.sign or not text.isascii():
         return 0

@@ -18,9 +18,10 @@ def searchable_text_of(message: SessionMessage) -> str:
 
 
 def subagents_text(side: Iterable[Session]) -> str:
-    """Return the text that users can search in the sessions of sub-agents.
+    """Return the searchable text of the sessions of sub-agents.
 
-    `side` has the sessions. The text has the messages of the users and agents, without tool calls.
+    `side` has these sessions. The text contains the messages of users and agents, without tool
+    calls.
     """
     return "\n".join(
         message.content

@@ -65,9 +65,10 @@ def odd() -> re.Pattern[str]:
 
 @cache
 def special() -> re.Pattern[str]:
-    """Return a regular expression for an odd character or a run of one-character words.
+    """Return a regular expression for text that needs a conversion before words are compared.
 
-    See `odd` and `alone` for the meaning of these terms.
+    The expression matches one odd character (see `odd`), or a run of one-character words, as in
+    Chinese.
     """
     return re.compile(f"{_ODD}|[{_SINGLE}]+")
 
