@@ -23,9 +23,10 @@ _MOST_WORDS, _LONGEST_WORD = 3, 30
 class NoMatches(NamedTuple):
     """The explanation of a search without results.
 
-    `first` is a sentence with the reason. `words` are similar words that occur in conversations. If
-    there are no such words, `titles` are conversations with a similar title. `narrowed` are the
-    names of the arguments without which the search would find something.
+    `first` is a sentence with the reason. `words` are words in conversations that are similar to
+    words of the query. If there are no such words, `titles` are conversations whose titles are
+    similar to the query. `narrowed` are the names of the arguments without which the search would
+    find something.
     """
 
     first: str

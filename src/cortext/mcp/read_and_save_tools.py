@@ -44,8 +44,8 @@ class MessageFacts(AnswerFacts, kw_only=True):
 class MessagesAnswer(AnswerFacts, kw_only=True):
     """Messages of a conversation, or pieces of its document.
 
-    `total` is the number of all messages or pieces. `next` is the `from` of the next page; None
-    means that this is the last page.
+    `total` is the number of all messages or pieces. `next` is the value of `from` for the next
+    page, or None on the last page.
     """
 
     notice: str = NOTICE

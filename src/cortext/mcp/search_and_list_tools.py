@@ -64,14 +64,14 @@ class Correction(AnswerFacts, kw_only=True):
 class SearchAnswer(AnswerFacts, kw_only=True):
     """The passages that a search found, grouped by conversation, the best match first.
 
-    `total` is the number of conversations that match. `next` is the `from` of the first
-    conversation that was left out; None means that none was. `without` are the words that the first
-    conversation lacks, if no conversation has all words. `without_signs` is the number of passages
-    that contain the words of the query, but not its punctuation. `unread` is the number of
-    conversations that are not read yet: a later search may find more.
+    `total` is the number of conversations that match. `next` is the value of `from` for the first
+    conversation that was left out; None if no conversation was left out. If no conversation has all
+    words of the query, `without` are the words that the first conversation lacks. `without_signs`
+    is the number of passages that contain the words of the query, but not its punctuation. `unread`
+    is the number of conversations that are not read yet: a later search may find more.
 
-    The other fields are set if nothing was found. `did_you_mean` are similar words or titles.
-    `narrowed_by` are the arguments that exclude all results.
+    If nothing was found, `did_you_mean` are similar words or titles, and `narrowed_by` are the
+    arguments that exclude all results.
     """
 
     notice: str = NOTICE
@@ -107,8 +107,8 @@ class ContextAnswer(AnswerFacts, kw_only=True):
 class ListAnswer(AnswerFacts, kw_only=True):
     """Conversations, the most recently active first.
 
-    `total` is the number of conversations on all pages. `next` is the `from` of the next page; None
-    means that this is the last page. `unread` is the number of conversations that are not read yet.
+    `total` is the number of conversations on all pages. `next` is the value of `from` for the next
+    page, or None on the last page. `unread` is the number of conversations that are not read yet.
     """
 
     notice: str = NOTICE
@@ -186,7 +186,11 @@ def _search_answer(
     shown: Sequence[SearchHit],
     nonce: str,
 ) -> ToolAnswer:
-    """Return the answer to a search that shows some of the found passages."""
+    """Return the answer to a search. It contains only the passages `shown`.
+
+    `page` is the page of results to which these passages belong. `nonce` is the random text for the
+    marker lines.
+    """
     count = len({hit.row.identity for hit in shown})
     end = given.first - 1 + count
     more = end + 1 if end < page.total else None
@@ -226,7 +230,10 @@ def _search_answer(
 
 
 def _answer_without_passages(given: tool_arguments.SearchArguments, page: SearchPage) -> ToolAnswer:
-    """Return the answer if there are no passages on this page, or if none fits the budget."""
+    """Return the answer to a search if no passage can be shown.
+
+    This page of results is empty, or no passage fits into `max_tokens`.
+    """
     if not page.groups:
         text = f"No more results: {pluralize(page.total, 'conversation')} in all."
         return ToolAnswer(SearchAnswer(notice="", hits=[], total=page.total), text)

@@ -25,9 +25,10 @@ Everywhere = Annotated[bool, Meta(description=_ALL)]
 
 
 def _json_name(name: str) -> str:
-    """Return the name of a field in JSON. Two fields have another name in Python code.
+    """Return the name that a field has in JSON.
 
-    `from` is a keyword of Python, and `all` is a built-in function.
+    The field `first` is called `from` in JSON, and `everywhere` is called `all`. In Python, `from`
+    is a keyword, and `all` is a built-in function. Any other field has the same name in JSON.
     """
     return {"everywhere": "all", "first": "from"}.get(name, name)
 

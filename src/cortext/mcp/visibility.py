@@ -35,8 +35,8 @@ def client_folder(roots: Sequence[str] = ()) -> str:
     """Return the folder in which an MCP client works.
 
     `roots` are the folders that the client reports. Return the first root that belongs to a
-    workspace. If there is none, return the first folder that exists: a root, the folder in an
-    environment variable of the AI tool, or the current folder.
+    workspace (not the personal workspace). If no root does, return the first folder that exists: a
+    root, the folder in an environment variable of the AI tool, or the current folder.
     """
     folders = [os.path.realpath(root) for root in roots if os.path.isdir(root)]
     personal = paths.personal_workspace()
@@ -78,8 +78,10 @@ class Reach:
 
         `wanted` filters the rows. `everywhere` includes all conversations of this machine. New
         transcripts of AI tools are read for about `patience` seconds; None means no limit. With
-        `capture`, first copy new messages of AI tools into their conversations. If a workspace was
-        copied, each of its conversations is listed once; with `copies`, it is listed for each copy.
+        `capture`, first copy new messages of AI tools into their conversations.
+
+        If there are several copies of a workspace, each of their conversations is listed once. With
+        `copies`, a conversation is listed once for each copy.
         """
         conversations = ConversationList(self.root, everywhere=everywhere)
         conversations.folder = self.folder

@@ -28,10 +28,11 @@ class ChartCounts(NamedTuple):
     """All numbers that the page of charts shows.
 
     - `days`: the numbers of each day, by ISO date
-    - `hours`, `weekdays`: one number for each hour of the day and for each day of the week
+    - `hours`, `weekdays`: the number of user messages in each hour of the day, and on each day of
+      the week
     - `streak`: the current number of days in a row with a message
     - `loose`: the number of sessions that belong to no workspace
-    - `unread`: the number of such sessions that are not read yet
+    - `unread`: the number of sessions without a workspace that are not read yet
     - `damaged`: the number of conversations with unreadable parts
     """
 
@@ -101,10 +102,10 @@ class Counting:
 
 
 def _with_page_names(shares: Iterable[Share]) -> list[Share]:
-    """Return the numbers of each tool with the tool's display name instead of its name.
+    """Return `shares` with the display names of the tools instead of their names.
 
-    A `Share` has the numbers of one tool. If tools have the same display name, their numbers are
-    added up.
+    A `Share` has the numbers of one tool, such as the number of messages. If several tools have the
+    same display name, their numbers are added up.
     """
     merged: dict[str, Share] = {}
     for share in shares:

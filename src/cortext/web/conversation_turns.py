@@ -65,8 +65,9 @@ class ShownTurn(NamedTuple):
 
 
 class Turns:
-    """The messages of a session as turns. Each tool result is part of the turn of its call.
+    """The turns of a session: its messages as a web page shows them.
 
+    Each message is a turn, but a tool result is part of the turn of its call.
     `total` is the number of messages that were scanned so far.
     """
 
@@ -203,7 +204,8 @@ def first_difference(old: Turns, new: Turns) -> int | None:
 def _visible_fields(message: SessionMessage) -> tuple[object, ...]:
     """Return the fields of a message that a page shows, to compare two messages.
 
-    The time is not compared: if a record has no time, each reading of the file gives it a new one.
+    The time is left out. If the file has no time for a message, the message gets a different time
+    whenever the file is read.
     """
     return (
         *(message.role, message.content, message.name, message.tokens, message.tool_calls),

@@ -94,10 +94,9 @@ def browse(rows: Sequence[ConversationRow], asked: ListRequest) -> ListPage:
 
 
 def search(asked: ListRequest) -> ListPage:
-    """Search for the words in the request `asked`, and return the results.
+    """Return the results of a search for the words in `asked`.
 
-    New messages are read first. Only conversations that match the filters of the request are
-    searched.
+    New messages are read first. Only conversations that match the filters in `asked` are searched.
     """
     finder = Finder()
     finder.refresh()

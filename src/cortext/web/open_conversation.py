@@ -112,10 +112,10 @@ class OpenConversation:
 
 
 class _ObservedSource:
-    """A live source that remembers which damages it found when it was last read.
+    """A wrapper around a live source. It remembers the damages that the last reading found.
 
-    A live source is a conversation to which messages may be added. All methods call the live source
-    `inner`.
+    A live source is a conversation to which messages may be added. Damages are its unreadable
+    parts. Each method calls the method with the same name of `inner`, the wrapped live source.
     """
 
     def __init__(self, inner: LiveSource) -> None:
@@ -150,7 +150,10 @@ class _ObservedSource:
 
 
 class _FullToolSession(LiveToolSession):
-    """A session of an AI tool with the full text of tool results. Pages link to this text."""
+    """A session of an AI tool, read with the full text of its tool results.
+
+    Pages have links to the full text of a tool result.
+    """
 
     side = 0
 

@@ -72,8 +72,8 @@ def entered(path: str, query: list[tuple[str, str]], cookie: str, base: str = ""
     """Return a redirect to a URL. It signs the browser in by setting a cookie.
 
     `path` and `query` are the path and the query of the URL, which must not contain the token.
-    `base` is the mount path. `cookie` is the cookie as `NAME=VALUE`, for all paths below `base`; ""
-    sets no cookie.
+    `base` is the mount path. `cookie` is the cookie as `NAME=VALUE`; if it is "", no cookie is set.
+    The cookie is sent with requests for all paths below `base`.
     """
     # Exactly one leading slash: a URL that starts with `//` or `/\` leads to another host.
     target = base + quote(f"/{path.lstrip('/')}") + (f"?{urlencode(query)}" if query else "")

@@ -119,7 +119,8 @@ def home(request: Ask) -> Response[Any]:
 async def conversations(request: Ask, shelf: LookupDependency) -> Response[Any]:
     """Show the list of this machine's conversations, or the results of a search.
 
-    A search without filters also finds conversations in the store of a service, if there is one.
+    If the application also has a store, the first page of a search without filters also shows
+    results from this store.
     """
     asked = ListRequest.of(request.query_params)
     listing = asyncio.to_thread(_list_values, asked, shelf)
@@ -138,7 +139,7 @@ def _list_values(asked: ListRequest, shelf: ConversationLookup) -> dict[str, Any
 
 @get("/c/{key:str}", sync_to_thread=True)
 def one(request: Ask, key: Key, shelf: LookupDependency, desk: CacheDependency) -> Response[Any]:
-    """Show one conversation: `WINDOW` messages of it.
+    """Show `WINDOW` messages of one conversation.
 
     The query parameter `at` is the number of a message that must be shown. Without `at`, the page
     shows the end of an active conversation, or the beginning of any other conversation.

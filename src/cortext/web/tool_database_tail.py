@@ -1,6 +1,6 @@
-"""New messages of a session that a tool stores in a database, for an open web page.
+"""Read new messages for an open web page, if a tool stores the session in a database.
 
-Each check for new messages reads only the rows that have changed.
+Each check reads only the rows that may have changed.
 """
 
 from __future__ import annotations

@@ -217,7 +217,10 @@ async def readyz(request: Request[Any, Any, Any], state: State) -> Response[Any]
 
 
 async def _readiness_error(store: Conversations) -> SessionStorageError | None:
-    """Return the error of a request to the store, or None if the store answers in time."""
+    """Read from the store. Return the error if the store fails or does not answer in time.
+
+    Return None if the store answers in time.
+    """
     try:
         await asyncio.wait_for(store.get(new_id()), _READY_TIMEOUT)
     except SessionStorageError as error:

@@ -125,12 +125,11 @@ class Entrance:
         return self._redirect(scope, path, parse_qsl(query, keep_blank_values=True), seal)
 
     def _answer_link(self, scope: Any) -> Response[Any] | None:
-        """Return a redirect that signs the browser in if the URL contains a valid token.
+        """Return a redirect that signs the browser in, or None if the URL has no valid token.
 
-        Return None for any other URL.
-
-        The token is also removed from the query in `scope`. If the token is unknown, the key
-        `WRONG` is set in `scope`, so that the page can say that the token is wrong.
+        A one-time ticket counts as a token. A token in the URL, valid or not, is removed from the
+        query in `scope`. If the token is wrong, `scope[WRONG]` is set to True, so that the page can
+        say so.
         """
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         token = dict(query).get(PARAMETER)

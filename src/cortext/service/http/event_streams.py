@@ -1,8 +1,9 @@
 """Server-sent events that report the new messages of a conversation.
 
-An event of the store does not supply the message that is sent. It only makes the stream read the
-conversation and send all messages that are new. So no message is lost or sent twice, even if an
-event of the store is lost or another process adds the message.
+An event of the store only wakes the stream. The stream then reads the conversation from the store,
+and sends the messages that are new. The stream also reads the conversation at regular intervals. So
+no message is lost or sent twice, even if an event of the store is lost or another process adds the
+message.
 """
 
 from __future__ import annotations
@@ -154,8 +155,8 @@ def _last_id(conversation: Conversation | None) -> str | None:
 class _EventWaker:
     """A task that wakes an event stream when the store reports a change of the conversation.
 
-    The stream itself cannot listen to the store. It is cancelled when its client disconnects, and
-    could then not unsubscribe from the store.
+    The stream does not listen to the store itself, because the stream is cancelled when its client
+    disconnects. After that, it could not unsubscribe from the store.
     """
 
     def __init__(self, store: Conversations, id: str) -> None:

@@ -202,13 +202,13 @@ def _check_tokens(settings: Settings) -> None:
 
 
 def _cookie_secret(folder: str) -> str:
-    """Return the secret from which cookies are derived: the token `local`, or random text.
+    """Return the secret from which the cookies of browsers are derived.
 
-    Random text is used if there is no token `local`.
+    The secret is the token `local` in `folder`, the folder of access tokens. The cookies then stay
+    valid after a restart, and are also valid on other servers with the same folder.
 
-    `folder` is the path of the token folder. With the token, cookies stay valid after a restart,
-    and on other servers with the same folder. With random text, they are valid until the server
-    stops.
+    If there is no token `local`, the secret is a random text. The cookies are then valid until the
+    server stops.
     """
     owners = {owner: token for token, owner in read_tokens(folder).items()}
     return owners.get("") or secrets.token_urlsafe(32)

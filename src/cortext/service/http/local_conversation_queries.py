@@ -60,8 +60,9 @@ class SessionPage(Struct, rename="camel"):
 class FoundText(Struct, rename="camel"):
     """A passage of a conversation that contains the words of a search.
 
-    `message` is the number of the message, counted from 1. A number below 1 means a title, a
-    document or a sub-agent. `marks` are the start and end positions of the found words in `text`.
+    `message` is the number of the message with the passage, counted from 1. If `message` is below
+    1, the passage is in a title, in a document or in a sub-agent's messages. `marks` are the start
+    and end positions of the found words in `text`.
     """
 
     session: ListedSession
@@ -83,7 +84,7 @@ class FoundPage(Struct, rename="camel"):
 
 
 class MachineSessions:
-    """Lists and searches of this machine's conversations with AI tools.
+    """Lists and searches this machine's conversations with AI tools.
 
     Any number of requests may arrive at the same time. They run one after the other.
     """
@@ -115,7 +116,8 @@ class MachineSessions:
     async def _wait_for_new_messages(self) -> None:
         """Read new messages in the background, and wait at most `WAIT` seconds until they are read.
 
-        The wait does not block a thread, because there are few threads, and the stores need them.
+        This method occupies no thread while it waits. There are only few threads, and the stores
+        need them.
         """
         warming, loop = self._warming, asyncio.get_running_loop()
         warming.start()

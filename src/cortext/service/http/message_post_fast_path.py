@@ -64,8 +64,8 @@ class FastPost:
     async def _body(self, receive: Receive) -> bytes | None:
         """Return the body of the request, or None if the client disconnected.
 
-        If the body exceeds the limit, stop reading and return the part that was read, which is too
-        long.
+        If the body exceeds the limit, stop reading, and return only the part that was read. This
+        part also exceeds the limit, so the caller can reject the request.
         """
         parts: list[bytes] = []
         size = 0
@@ -86,10 +86,11 @@ async def add_posted(
 ) -> tuple[int, bytes]:
     """Store a posted message, and return the HTTP status and the body of the response.
 
-    The status is 201 if the message was added, and the body is the stored message. The status is
-    200 if the conversation already has a message with the same id. Nothing is added, and the body
-    is the existing message. If the store no longer returns the existing message, the body is the
-    posted one.
+    If the message was added, the status is 201, and the body is the stored message.
+
+    If the conversation already has a message with the same id, nothing is added, and the status is
+    200. The body is then the existing message. If the store no longer returns the existing message,
+    the body is the posted message.
 
     `id` is the id of the conversation, and `data` is the posted JSON.
     """

@@ -10,7 +10,7 @@ _OUTER = "cortext.outer"
 
 
 def inside(scope: Any) -> Any:
-    """Return the ASGI scope of a request with a `path` that does not contain the mount path.
+    """Remove the mount path from the `path` of a request, and return the new ASGI scope.
 
     The mount path is the path at which another application has mounted the service. Some servers
     and frameworks leave the mount path in `path`, and others remove it. After this function, `path`

@@ -14,7 +14,8 @@ _MAX_CLIENTS = 10_000
 class Rate:
     """A limit of requests per minute for each client; 0 means no limit.
 
-    A client may use the whole limit at once, and must then wait for the next requests.
+    For example, if the limit is 60, a client may send 60 requests at once, and after that one
+    request per second.
     """
 
     def __init__(self, per_minute: int, clock: Callable[[], float] = time.monotonic) -> None:

@@ -26,10 +26,10 @@ _Struct = TypeVar("_Struct", bound=Struct)
 
 
 class NewConversation(Struct, rename="camel", forbid_unknown_fields=True):
-    """A conversation to create or load. With `conversationId`, the conversation with this id is
-    loaded. If there is none, a conversation with a new id is created. `owner` is the name of the
-    user to whom your program assigns the conversation. With `owner: null`, a conversation of any
-    owner is loaded."""
+    """A conversation to load or create. If the conversation with the id `conversationId` exists and
+    belongs to `owner`, it is loaded. Otherwise a conversation with a new id is created. `owner` is
+    the name of the user to whom your program assigns the conversation. With `owner: null`, a
+    conversation of any owner is loaded."""
 
     conversation_id: str | None = None
     metadata: dict[str, Any] | None = None
@@ -106,9 +106,10 @@ def _explain(sentence: str, kind: type[Struct]) -> str:
 
 
 def meant(name: str, names: Sequence[str]) -> str:
-    """Return a text that helps with the unknown key `name`, for the end of an error message.
+    """Return the end of an error message about the unknown key `name`.
 
-    The text suggests the most similar of the valid `names`, or lists all of them.
+    The text suggests the valid key that is most similar to `name`. If no key is similar, it lists
+    all valid keys. `names` are the valid keys.
     """
     # Common mistakes are typos, and the snake_case names of the Python API.
     close = get_close_matches(name[:LONGEST_ID], names, 1)

@@ -1,7 +1,7 @@
-"""Connections that do not delay the stop of a server.
+"""Connections that do not keep a server from stopping.
 
-While the server stops, a client that reads gets its whole response. A client that does not read is
-disconnected.
+While the server stops, a client that reads its response gets the whole response. A client that
+reads nothing for `STALLED` seconds is disconnected.
 """
 
 from __future__ import annotations
@@ -24,9 +24,10 @@ STALLED = 2.0
 
 
 class Connection(_Protocol):
-    """A connection of uvicorn that is closed if its client does not read while the server stops.
+    """A connection of uvicorn that does not keep the server from stopping.
 
-    If the client reads, the connection stays open until the client has the whole response.
+    While the server stops, the connection is closed if its client reads nothing for `STALLED`
+    seconds. If the client reads, the connection stays open until the client has the whole response.
     """
 
     def shutdown(self) -> None:
@@ -46,12 +47,11 @@ class Connection(_Protocol):
             self._check_later(now)
 
     def _unsent_bytes(self) -> int:
-        """Return how many bytes the client has not received yet.
+        """Return how many bytes of the response the client has not received yet.
 
-        The number is 0 if uvicorn has sent everything.
-
-        The number includes the bytes in the buffer of the operating system. Without them, a slow
-        client would look like a client that reads nothing.
+        If uvicorn has passed all bytes to the operating system, return 0. Otherwise the number
+        includes the bytes that wait in the operating system. Without these bytes, a slow client
+        would look like a client that reads nothing.
         """
         transport: Any = self.transport
         buffered = transport.get_write_buffer_size()

@@ -154,7 +154,7 @@ class Conversations(ABC):
         await self.add_if_new(id, message)
 
     async def resolve_reference(self, id: str, text: str) -> Reference:
-        """Return the item that `text` means, by its name or with words such as "the second one".
+        """Return the item that `text` names, or describes with words such as "the second one".
 
         The items are in the structured data of earlier messages, for example in a list of search
         results.

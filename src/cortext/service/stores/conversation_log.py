@@ -163,10 +163,7 @@ class EntryCache:
 
 
 def stamped(record: SessionMessage, at: datetime) -> SessionMessage:
-    """Return a copy of a message that has the save time `at`.
-
-    The save time is the time when the store saves the message.
-    """
+    """Return a copy of a message, with `at` as the time when the store saves the message."""
     return replace(record, extra={**record.extra, STORED_AT: at.isoformat()})
 
 

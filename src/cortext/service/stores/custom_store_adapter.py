@@ -58,9 +58,9 @@ def adapt_store(store: ConversationStore) -> Conversations:
       set through the wrapper.
     - `events` reports only changes that were made through the wrapper. To find other changes, an
       event stream of the HTTP service checks the conversation every second.
-    - A repeated message is stored only once if its id is still in `get_history`, and if no other
-      process adds the message at the same moment. If the store is an IdempotentConversationStore,
-      this is not restricted.
+    - A repeated message may be stored twice if its id is no longer in `get_history`, or if another
+      process adds the message at the same moment. This does not apply to an
+      IdempotentConversationStore, which itself recognizes repeated messages.
     - `store` itself applies window, TTL and limit.
 
     The `aclose` of the wrapper calls `store.aclose`, if `store` has this method.

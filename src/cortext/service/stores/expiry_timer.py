@@ -49,9 +49,11 @@ class Sweeper:
     `deadline_of` returns the current deadline of a key, or None if the key no longer exists. `live`
     is the collection of all existing keys; only its size is used.
 
-    A key may get a later deadline without a call of this object. When the old deadline has passed,
-    the timer asks `deadline_of` and waits for the new deadline. The timer does not keep the store
-    alive.
+    If the deadline of a key moves to a later time, the caller need not tell the timer. At the old
+    deadline, the timer calls `deadline_of`, and then waits for the new deadline.
+
+    The clock has only a weak reference to the timer, so a scheduled call does not keep the timer in
+    memory.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
-"""The conversation store in files. Each conversation is one file: a session of a log store.
+"""The conversation store in files. Each conversation is a session in a log store.
 
-When `add_message` returns, the message is on disk. The file contains every message. The window
-limits only the messages that are returned. By default, conversations do not expire and their number
-is not limited.
+A log store is a folder with one file for each session. When `add_message` returns, the message is
+on disk. The file contains every message. The window limits only the messages that are returned. By
+default, conversations do not expire and their number is not limited.
 """
 
 from __future__ import annotations
@@ -60,12 +60,12 @@ _NEVER = datetime.min.replace(tzinfo=UTC)
 class FileConversationStore(Conversations):
     """A conversation store in a folder of files. Any number of processes may share the folder.
 
-    The TTL (the time until a conversation expires) starts when the store saves a message. This time
-    is stored with the message, as `stored_at`. If another program wrote a message without
+    The TTL (the time until a conversation expires) starts when the store saves a message. Each
+    message has the time of saving in `stored_at`. If another program wrote a message without
     `stored_at`, the TTL starts at the timestamp of the message.
 
-    A process removes only expired conversations that it knows: conversations that existed when the
-    process started to use the store, and conversations that it has used since.
+    A process removes an expired conversation only if it knows the conversation. It knows the
+    conversations that existed when it started to use the store, and those that it has used since.
     """
 
     def __init__(

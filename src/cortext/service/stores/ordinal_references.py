@@ -54,7 +54,7 @@ class Reference(Struct, frozen=True, rename="camel"):
 
 
 def resolve(text: str, messages: Sequence[Message]) -> Reference:
-    """Find the item in the structured data of `messages` that `text` means.
+    """Find the item that a user means with `text`, in the structured data of `messages`.
 
     The function first looks for the name of an item in `text`, then for a position such as "the
     second one", then for a pronoun such as "it". Newer data is preferred to older data.
@@ -111,8 +111,9 @@ def _name_in_text(text: str, item: Any) -> str:
 def _resolve_positions(text: str, data: Sequence[Any]) -> Reference | None:
     """Resolve words for several items, such as "both" or "the first and the third".
 
-    The result has these items of the newest list as candidates. Return None if the text has no such
-    words, or if there is no list.
+    The words refer to the newest list in `data`. The candidates of the result are the items that
+    the words mean, or all items if the list does not have these items. Return None if `text` has no
+    such words, or if there is no list.
     """
     value = next((value for value in data if items_of(value)), None)
     items = items_of(value)
@@ -164,7 +165,7 @@ def _resolve_position(text: str, data: Sequence[Any]) -> Reference | None:
 
 
 def _parse_position(text: str) -> int | None:
-    """Return the position that words such as "the second one" mean, or None if there are none.
+    """Return the position in a text such as "the second one"; None if the text has no position.
 
     1 is the first item, and -1 is the last item.
     """

@@ -134,7 +134,7 @@ class ConversationSummary(Struct, frozen=True, rename="camel"):
 
 
 class ConversationStore(Protocol):
-    """A place where conversations are stored: the five methods that a store must have.
+    """A store of conversations. Every store must have these five methods.
 
     Any class with these five methods is a ConversationStore. The HTTP service uses `adapt_store` to
     add the other methods that it needs. The docstring of `adapt_store` lists the restrictions.
@@ -143,7 +143,8 @@ class ConversationStore(Protocol):
     methods raise SessionStorageError within the store's time-out, for example when a disk is full
     or a server does not answer. Everything that earlier calls stored is then still in the store.
 
-    A returned value is a copy: it does not change, and changing it does not change the store.
+    The methods return copies. A copy does not change when the store changes, and changing a copy
+    does not change the store.
 
     A store belongs to one event loop at a time. After that loop has ended, another loop may use the
     store. A call from a second running loop raises CortextError.

@@ -83,8 +83,8 @@ _COMPOUND_TYPES = ("error", "search", "analysis", "comparison", "recommendation"
 class _Finding(Struct, frozen=True):
     """The description of one value of structured data.
 
-    `text` is the description, such as "searched for React libraries". `name` is its object, such as
-    "React libraries", or "" if there is none.
+    `text` is the description, such as "searched for React libraries". `name` is the object in the
+    description, such as "React libraries", or "" if the description has no object.
     """
 
     text: str
@@ -152,7 +152,7 @@ def _describe_exchange(exchange: _Exchange, messages: Sequence[Message]) -> list
 
     - If some data has a registered type and a name, describe the data.
     - If the verb of the request is known, describe the request.
-    - If some data has a name, or if the request says nothing, describe the data.
+    - If some data has a name, or if the request is not worth quoting, describe the data.
     - Otherwise quote the request, and describe the data.
     """
     findings = [finding for value in exchange.data if (finding := _describe_data(value))]
@@ -173,9 +173,10 @@ def _describe_exchange(exchange: _Exchange, messages: Sequence[Message]) -> list
 def _phrase_action(action: Action, names: list[str], earlier: Sequence[Message]) -> str:
     """Return an action as text: its verb and its object, such as "analyzed Zustand".
 
-    If the object is only a reference such as "it", a name replaces it: the first of `names`, which
-    occur in the results of the action. If `names` is empty, the reference is looked up in the
-    `earlier` messages. If no name is found, the reference stays.
+    If the object is only a reference such as "it", it is replaced by a name. `names` are the names
+    in the results of the action, and the first of them is used. If `names` is empty, the `earlier`
+    messages show which item the reference means, and the name of this item is used. If no name is
+    found, the reference stays.
     """
     name = action.object
     if _REFERENCE.fullmatch(name):

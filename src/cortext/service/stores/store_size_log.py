@@ -1,4 +1,4 @@
-"""Log messages about the usage of a store: how many conversations it has, and their size."""
+"""The log of a store's usage: the number of its conversations, and their size."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class StoreUsage(Struct, frozen=True):
 class UsageLog:
     """Logs the usage of a store each time the number of conversations changes.
 
-    For a store in memory, each message is a warning while the size is above 100 MB. A store on disk
-    is expected to grow, so there is one warning at 100 MB, and another each time the size has
+    For a store in memory, each log entry is a warning while the size is above 100 MB. A store on
+    disk is expected to grow, so there is one warning at 100 MB, and another each time the size has
     doubled.
     """
 
@@ -70,10 +70,10 @@ class UsageMeter:
     """Measures and logs the usage of a store on disk or on a server.
 
     `measure` returns the number and the size of the conversations. Because `measure` is slow, it is
-    called only when the number changes for the first time, and later in the background, at most
-    once a minute. The first change waits for it, at most one second.
+    called only after the first change of the number, and later in the background, at most once a
+    minute. The caller that reports the first change waits for the result, but at most one second.
 
-    Between two measurements, the number follows the changes of this process, and the size is
+    Between two measurements, this process adds its own changes to the measured number. The size is
     estimated from the mean size of a conversation. A change during a measurement may be counted
     twice or not at all until the next measurement.
     """
@@ -92,7 +92,7 @@ class UsageMeter:
         self._alarm = Alarm(self._measure_again)
 
     async def count_changed(self, by: int) -> None:
-        """Log the usage after `by` conversations were added. A negative `by` means removed ones."""
+        """Log the usage after `by` conversations were added, or removed if `by` is negative."""
         if not await self._measure_if_first() and self._count is not None:
             self._count = max(self._count + by, 0)
         self._log_count()

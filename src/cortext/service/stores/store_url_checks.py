@@ -66,7 +66,7 @@ def scrubbed(text: str, secrets: list[str]) -> str:
 def check_address(server: str, url: str) -> None:
     """Raise ValueError if the host or the port in a URL is invalid. The message shows no password.
 
-    The usual cause is a special character in a password that is not escaped. `server` is the kind
+    The usual cause is a password with a special character that is not escaped. `server` is the kind
     of server for the message, such as "Redis".
     """
     scheme, _, rest = url.partition(":")
@@ -80,8 +80,8 @@ def check_address(server: str, url: str) -> None:
 def check_ports(server: str, hosts: list[str], beyond: str) -> None:
     """Raise ValueError if one of the `hosts`, such as "localhost:6379", is invalid.
 
-    `beyond` is the text after the hosts in the URL. If it contains an `@`, a password contains a
-    character that is not escaped, and ValueError is also raised.
+    `beyond` is the text after the hosts in the URL. ValueError is also raised if `beyond` contains
+    an `@`, because then a special character in the password is not escaped.
     """
     if "@" in beyond or not all(map(_HOST.fullmatch, hosts)):
         raise ValueError(f"not a URL of {server}: the port is not a number ({_ENCODING_HINT})")

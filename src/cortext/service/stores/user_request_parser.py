@@ -1,8 +1,8 @@
 """Find out which action a user requests, and put it into the past tense.
 
 For example, "search for X" becomes "searched for X". No language model is used. A request is
-understood if it starts with one of the English verbs below; polite words may come first. Any other
-text gives no action.
+understood if it starts with one of the English verbs in this module; polite words may come first.
+In any other text, no action is found.
 """
 
 from __future__ import annotations

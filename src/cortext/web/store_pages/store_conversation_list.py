@@ -95,7 +95,7 @@ class StoreListPage(NamedTuple):
 
 
 async def see(kept: StoreListRequest, *, titles: bool = True) -> StoreListPage:
-    """Return the page of the list that `kept` requests.
+    """Return one page of the list of conversations in a store. `kept` is the request for this page.
 
     With `titles=False`, the page has a version but no rows, and no conversation is read.
     """

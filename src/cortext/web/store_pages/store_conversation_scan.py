@@ -43,9 +43,10 @@ class Match(NamedTuple):
 class StoreSearchResult(NamedTuple):
     """The result of a search in a store.
 
-    - `looked`: the number of conversations that were read; if `more` is True, it equals `total`
     - `total`: the number of conversations in the list of the store, at most `MOST`
-    - `more`: whether there are more matches
+    - `looked`: the number of conversations that were read before the time ran out; if the time did
+      not run out, `looked` is the same as `total`
+    - `more`: whether there are more matches than `matches`
     - `wrong`: the reason why the search failed; "" if it did not fail
     """
 
@@ -103,8 +104,9 @@ def _matches(conversations: Sequence[Conversation], asked: search_query.Query) -
 def _is_match(text: str, part: search_query.Term | search_query.Clause) -> bool:
     """Return whether a text matches a part of a query: a term or a clause.
 
-    A text matches a term if it contains the term. It matches a clause if it matches the wanted
-    parts of the clause (any or all of them), and none of the unwanted parts.
+    A text matches a term if it contains the term. A clause has wanted and unwanted parts. A text
+    matches a clause if it matches all wanted parts and no unwanted part. If the wanted parts are
+    combined with OR, one of them is enough.
     """
     if isinstance(part, search_query.Term):
         return bool(search_query.find(text, (part,)))

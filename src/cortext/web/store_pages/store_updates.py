@@ -83,8 +83,8 @@ async def _current_version(look: Callable[[], Awaitable[str]], seen: str) -> str
 class _UpdateWaker:
     """A task that listens to the store, and wakes an event stream when the store changes.
 
-    The stream itself cannot listen to the store. It is cancelled when its browser disconnects, and
-    could then not unsubscribe from the store.
+    The stream does not listen to the store itself, because the stream is cancelled when its browser
+    disconnects. After that, it could not unsubscribe from the store.
     """
 
     def __init__(self, events: Subscription) -> None:

@@ -60,7 +60,7 @@ class StackedChart(NamedTuple):
 
     - `width`: the width of each column
     - `top`: the value at the top of the drawing
-    - `series`: the numbers of the models in the chart, as in `UsageCharts.names`
+    - `series`: the models in the chart, as indexes of `UsageCharts.names`
     """
 
     columns: list[StackedColumn]
@@ -73,8 +73,8 @@ class StackedChart(NamedTuple):
 class PeriodRow(NamedTuple):
     """A row of the table: the usage in one day, week or month.
 
-    `when` is the period as a query parameter of the page. `models` has the usage of each model, by
-    the number of the model in `UsageCharts.names`.
+    `when` is the period as a query parameter of the page. `models` maps each model, as an
+    index of `UsageCharts.names`, to its usage.
     """
 
     name: str
@@ -84,7 +84,7 @@ class PeriodRow(NamedTuple):
 
 
 class ProjectBar(NamedTuple):
-    """The bar of one project, or of all other projects together. `folder` is then ""."""
+    """The bar of one project. The bar of all other projects together has the `folder` ""."""
 
     name: str
     folder: str
@@ -177,11 +177,13 @@ def expensive_conversations(overview: UsageOverview) -> list[ConversationCost]:
 def _rank_models(
     days: Mapping[tuple[date, str], UsageTotals],
 ) -> tuple[list[str], dict[str, int]]:
-    """Return the names of the largest models, and a dict with the number of each model.
+    """Rank the models by their usage. Return their names, and a dict with the number of each model.
 
-    The number of a model is the index of its name. All smaller models share the last name, such as
-    "3 others". The size of a model is its part of all costs or of all tokens, whichever is larger,
-    because a model without a known price has no cost.
+    The number of a model is the index of its name. If there are many models, those with the least
+    usage share the last name, such as "3 others".
+
+    The rank depends on the model's part of all costs or of all tokens, whichever is larger, because
+    a model without a known price has no cost.
     """
     models: defaultdict[str, UsageTotals] = defaultdict(UsageTotals)
     for (_, model), totals in days.items():

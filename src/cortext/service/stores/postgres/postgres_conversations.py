@@ -247,5 +247,5 @@ def _message_key(id: str) -> str:
 
 
 def _is_storable(text: str) -> bool:
-    """Return whether PostgreSQL can store a text, which means no lone surrogates and no NULs."""
+    """Return whether PostgreSQL can store a text. It cannot store lone surrogates or NULs."""
     return "\0" not in text and text.encode("utf-8", "replace").decode() == text

@@ -48,11 +48,11 @@ class ReplicationError(SessionStorageError):
 
 
 class RedisClient:
-    """Calls to Redis. `timeout` is the time-out of each call, in seconds.
+    """A client that sends commands to Redis.
 
-    `url_or_client` is a URL or a redis-py client. If a call loses its connection, it is repeated
-    until the time-out. A command may then be executed twice, so repeating a command must do no
-    harm.
+    `url_or_client` is a URL or a redis-py client. `timeout` is the time-out of each call, in
+    seconds. If a call loses its connection, it is repeated until the time-out. A command may then
+    be executed twice, so repeating a command must do no harm.
 
     The method `write` waits until `replicas` replicas have the change.
     """

@@ -134,10 +134,10 @@ class ClusterTransport(RedisTransport):
         await self._load_map()
 
     async def listener(self) -> Any:
-        """Return a connection for events to a random node of the cluster.
+        """Return a connection to a random node of the cluster, for events.
 
-        Any node can be used, because each node receives the events of all nodes. The node of the
-        last call is avoided if possible, because it may be down or may hang.
+        Any node can be used, because each node receives the events of all nodes. The node that the
+        previous call has chosen is avoided if possible, because it may be down or may hang.
         """
         if not self._map_version:
             await self._load_map()

@@ -6,9 +6,10 @@ Each conversation has three keys, which expire together:
 - `conv:{ID}:messages`: a list of messages
 - `conv:{ID}:ids`: a list of message ids
 
-These keys have the ids of all conversations:
+These keys list the ids of conversations:
 
-- `conv:{all}:created` and `conv:{all}:due`: sorted sets of conversation ids, by time
+- `conv:{all}:created`: a sorted set of all conversation ids, by creation time
+- `conv:{all}:due`: a sorted set of the ids of conversations that expire, by expiry time
 - `conv:{all}:owner`: a hash that maps conversation ids to owners
 - `conv:{all}:owner:NAME`: a sorted set of the conversations of the owner `NAME`
 - `conv:{all}:below:NAME`: a sorted set of the conversations of all owners named `NAME/...`
@@ -283,7 +284,9 @@ class RedisConversationStore(Conversations):
     async def _store_new(self, id: str, owner: str, metadata: bytes) -> tuple[int, list[bytes]]:
         """Store a new conversation, then add its id to the lists of ids.
 
-        Return the number of conversations, and the ids of the oldest conversations above the limit.
+        Return the number of conversations. If this number exceeds the limit, also return the ids of
+        the oldest conversations, which the caller must remove.
+
         The conversation is stored first, so that every listed conversation exists.
         """
         head, owner_bytes, event = (

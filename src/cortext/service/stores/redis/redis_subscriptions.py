@@ -29,8 +29,8 @@ class RedisListener:
     """The connection on which a store receives events for all followers in this process.
 
     A follower is a subscription of a caller. The connection subscribes to one channel for each
-    followed conversation. If a follower wants the events of all conversations, it also subscribes
-    to a pattern that matches all channels.
+    followed conversation. If a follower wants the events of all conversations, the connection also
+    subscribes to a pattern that matches all channels.
 
     The connection is open while there are followers. If it is lost, a warning is logged because
     events may be missed, and a new connection is opened soon. In a cluster, the new connection goes
