@@ -50,8 +50,9 @@ def choose(
         everywhere: Whether to include the conversations of all workspaces.
         forgiving: Whether a misspelt title or words of the messages may match. Use this only if a
             wrong guess does no harm.
-        origins: Whether the id of a tool session may name the conversation that was imported from
-            this session. If not, such an id is an error, because the user may mean either of them.
+        origins: Whether the id of an imported tool session may name the conversation that was
+            imported from it. If this is False, such an id is an error, because the user may mean
+            the session or the conversation.
         wanted: The filter for the conversations.
         pause: Whether to mark the returned conversation as paused if it is idle.
 
@@ -212,7 +213,7 @@ def _ambiguous_error(rows: Sequence[ConversationRow], query: str) -> AmbiguousId
 
 
 def _print_candidates(rows: Sequence[ConversationRow]) -> Names:
-    """Print the first `_MAX_SHOWN` conversations with their ids. Return the ids of all of them."""
+    """Print the first `_MAX_SHOWN` conversations with their ids. Return the ids of all `rows`."""
     names = Names(rows)
     for row in rows[:_MAX_SHOWN]:
         click.echo(one_line(f"{names.of(row)}  {_facts_and_title(row)}"), err=True)

@@ -21,8 +21,8 @@ def complete_id(
 ) -> list[CompletionItem]:
     """Return the conversation ids that start with the typed text, for shell completion.
 
-    If there are none, return the ids of conversations that have a title word with this start. Only
-    conversations that `cortext list` shows in this folder are included.
+    If no id starts with the text, return the ids of conversations whose title has a word that
+    starts with the text. Only conversations that `cortext list` shows in this folder are included.
     """
     return complete_among(ConversationList(paths.workspace_root()).list().rows, incomplete)
 

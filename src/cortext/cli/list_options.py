@@ -22,9 +22,10 @@ _STATUSES = ["active", "paused", "completed", "interrupted"]
 
 
 class SourceType(click.Choice[str]):
-    """The click type of the option `--tool` of lists: the name of a tool, `spawn` or `document`.
+    """The click type of the option `--tool`, which filters a list of conversations.
 
-    `document` means sessions that programs store. The user can type `aur` instead of `spawn`.
+    The value is the name of a tool, or `spawn`, or `document` for sessions of the user's own
+    programs. The user can type `aur` instead of `spawn`.
     """
 
     def __init__(self) -> None:
@@ -69,7 +70,10 @@ def owner_option(command: F) -> F:
 def complete_branch(
     ctx: click.Context, param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """Return the git branches of conversations that start with the typed text."""
+    """Return the git branches whose name starts with the typed text, for shell completion.
+
+    Only branches on which a conversation took place are included.
+    """
     from click.shell_completion import CompletionItem
 
     rows = ConversationList(paths.workspace_root(), everywhere=True).list().rows

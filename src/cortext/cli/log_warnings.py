@@ -1,4 +1,4 @@
-"""Print the library's warnings for the user: one line each, without terminal control codes."""
+"""Print log warnings for the user: one line each, without terminal control codes."""
 
 from __future__ import annotations
 

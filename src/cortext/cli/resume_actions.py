@@ -75,18 +75,18 @@ def resume(
 ) -> None:
     """Reopen a conversation in an AI tool, or print its briefing.
 
-    A briefing is a text that tells an agent the history of a conversation. It is printed with
-    `context` or `as_json`, or if no tool can be started. With `printing`, print the command line of
-    the tool instead (as JSON with `as_json`).
+    A briefing is a text that tells an agent the history of a conversation. Print the briefing if
+    `context` or `as_json` is True, or if no tool can be started. If `printing` is True, print only
+    the command line of the tool, as text or as JSON.
 
     Args:
         row: The conversation.
         tool: The tool to use, or None for the default.
         fork: Whether to continue in a copy.
         printing: Whether to print the tool's command line and not run it.
-        write: Whether `printing` may change files.
+        write: Whether to write the session that the printed command line needs, if it is missing.
         context: Whether to print only the briefing.
-        budget: The most characters of the history, or None for the default.
+        budget: The maximum number of characters of the history, or None for the default.
         reopen: Whether a completed conversation may be resumed without a question.
         tools: The names of the agent's tools (functions that it can call), separated by commas.
         as_json: Whether to print JSON.
@@ -131,10 +131,11 @@ def history_budget(budget: int | None) -> int:
 
 
 def confirm_reopening(row: ConversationRow, *, reopen: bool) -> bool:
-    """Ask the user whether to resume a completed conversation, and return True if so.
+    """Ask whether to resume a completed conversation, and return True if the user agrees.
 
-    If `reopen` is True, do not ask. Exit if the user declines. Raises CortextError if there is no
-    terminal to ask on. If the conversation is not completed, return `reopen` without a question.
+    If the user declines, exit with code 1. Raises CortextError if there is no terminal to ask on.
+    If `reopen` is True, or if the conversation is not completed, return `reopen` without a
+    question.
     """
     if row.status == "completed" and not reopen and can_ask():
         reopen = click.confirm("This conversation is marked complete. Resume it anyway?", err=True)
@@ -228,10 +229,10 @@ def _make_briefing(
 
 
 def _configured_servers(row: ConversationRow, tool: str) -> list[str]:
-    """Return the names of the MCP servers that a tool may use in a conversation, by its settings.
+    """Return the names of the MCP servers in the settings of a tool.
 
-    If `tool` is "", use the tool that runs this process. If there is none, use the last tool of the
-    conversation.
+    If `tool` is "", use the AI tool that runs this process. If no AI tool runs this process, use
+    the last tool of the conversation.
     """
     if not tool and (inside := here()):
         return configured_servers(row, inside.tool, paths.current_folder())

@@ -27,8 +27,9 @@ def store_option(command: F) -> F:
 def check_store(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
     """Check the value of the option `--store`, and return a URL for `open_session_store`.
 
-    `file:PATH` is a store of `cortext serve`. It becomes `log:PATH`, because this is the format of
-    the store. Return None if the option is not given. Raises BadParameter if the URL is not valid.
+    `file:PATH` names a store of `cortext serve`. Such a store has the same format as `log:PATH`, so
+    the result is `log:PATH`. Return None if the option is not given. Raises BadParameter if the URL
+    is not valid.
     """
     if value is None:
         return None

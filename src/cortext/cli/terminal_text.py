@@ -72,8 +72,8 @@ def local(when: datetime) -> str:
 def cut_to_terminal(line: str, *, err: bool = False) -> str:
     """Return a line, cut to the width of the terminal.
 
-    With `err`, the line is for stderr, and otherwise for stdout. If that is not a terminal, return
-    the line unchanged.
+    With `err`, the line is for stderr, and otherwise for stdout. If this stream is not a terminal,
+    return the line unchanged.
     """
     if not (sys.stderr if err else sys.stdout).isatty():
         return line

@@ -13,7 +13,8 @@ from cortext.features.listing.time_ranges import since, until
 class SinceType(click.ParamType[int]):
     """The click type of an option such as `--since`: a date, or an age such as `7d`.
 
-    `convert` returns microseconds since 1970. For a day or a month, that is its first moment.
+    `convert` returns a time in microseconds since 1970. For a day or a month, this is the time at
+    which the day or month begins.
     """
 
     name = "when"
@@ -32,7 +33,11 @@ class SinceType(click.ParamType[int]):
 
 
 class UntilType(SinceType):
-    """The click type of `--until`. For a day or a month, `convert` returns its last moment."""
+    """The click type of `--until`: a date, or an age such as `7d`.
+
+    `convert` returns a time in microseconds since 1970. For a day or a month, this is the time at
+    which the day or month ends.
+    """
 
     def _parse(self, text: str) -> int:
         return until(text)

@@ -33,7 +33,7 @@ from cortext.tools.surrounding_session import here
 def can_talk() -> bool:
     """Return whether an interactive tool can run in this terminal.
 
-    Return False if stdin or stdout is not a terminal, or if another AI tool runs this process.
+    Return False if stdin or stdout is not a terminal, or if this process runs inside an AI tool.
     """
     return sys.stdin.isatty() and sys.stdout.isatty() and here() is None
 
@@ -41,16 +41,17 @@ def can_talk() -> bool:
 def can_launch(wanted: str | None) -> bool:
     """Return whether an AI tool can be started in this terminal.
 
-    `wanted` is the tool that the user named, or None.
+    `wanted` is the tool that the user named, or None. If it is None, at least one AI tool must be
+    installed.
     """
     return can_talk() and bool(wanted or installed())
 
 
 def explain_no_launch(wanted: str | None) -> list[str]:
-    """Return lines that say why no AI tool was started. Call it after `can_launch` returned False.
+    """Return lines that say why no AI tool was started, after `can_launch` returned False.
 
-    `wanted` is the tool that the user named, or None. The list is empty if the user named no tool,
-    and no tool can run in this terminal: then the user expects only a briefing. Raises
+    `wanted` is the tool that the user named, or None. If it is None and no tool can run in this
+    terminal, return an empty list, because the user expects only a briefing. Raises
     ToolMissingError if `wanted` is not installed.
     """
     if can_talk():
@@ -65,11 +66,11 @@ def explain_no_launch(wanted: str | None) -> list[str]:
 def pick_tool(row: ConversationRow, wanted: str | None) -> str:
     """Return the name of the tool in which to reopen a conversation.
 
-    `wanted` is the tool that the user named, or None. If it is None, use the first of these that is
-    installed: the last tool of the conversation, then the default tool in the settings, then the
-    only installed tool. If none of these exists, ask the user to choose an installed tool. Raises
+    `wanted` is the tool that the user named, or None. If it is None, use the first of these tools
+    that is installed: the last tool of the conversation, the default tool in the settings, the only
+    installed tool. If there is no such tool, ask the user to choose an installed tool. Raises
     CortextError if `wanted` is not installed, if no tool is installed, or if there is no terminal
-    on which to ask.
+    to ask on.
     """
     choice = choose_tool(row, wanted or "")
     for note in choice.notes:
@@ -218,7 +219,10 @@ def say(text: str) -> None:
 
 
 def print_plan(prepared: Prepared, *, as_json: bool) -> None:
-    """Print the notes of a launch plan, and then its command line for a shell, or JSON."""
+    """Print the notes for the user, and then the command that starts the tool.
+
+    The command is printed as a command line for a shell, or as JSON.
+    """
     for note in prepared.notes:
         say(note)
     plan = prepared.plan

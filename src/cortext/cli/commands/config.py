@@ -111,10 +111,10 @@ def _exit_with_error(error: CortextError, code: int) -> NoReturn:
 
 
 def _check_tool(name: str, value: str) -> None:
-    """Check that a setting gets the name of an AI tool, if the setting needs one.
+    """Check the value of a setting, if the setting needs the name of an AI tool.
 
-    The value may also be a fixed word that the setting allows, such as `ask`. Raises
-    BadSettingError for any other value. `name` is the name of the setting.
+    `name` is the name of the setting. The value may also be a fixed word that the setting allows,
+    such as `ask`. Raises BadSettingError for any other value.
     """
     setting = definition(name)
     if setting.kind == "tool" and value not in setting.choices and not is_tool(value):

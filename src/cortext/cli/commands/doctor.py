@@ -240,8 +240,8 @@ def _tool_line(tool: ToolHealth) -> str:
 def _server_lines(health: Health) -> list[str]:
     """Return a list with one line about the MCP server of cortext.
 
-    The list is empty if `cortext setup` has connected no tool, and no tool has the server in its
-    settings.
+    Return an empty list if no tool was connected by `cortext setup` and no tool has this server in
+    its settings.
     """
     configured = [tool.tool for tool in health.tools if tool.server == "present"]
     others = [tool for tool in health.tools if tool.server != "present"]

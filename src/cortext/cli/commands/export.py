@@ -141,8 +141,8 @@ def _find(query: str, store: str | None) -> _ExportedSession:
 def _may_overwrite(path: str) -> bool:
     """Ask whether the export may overwrite the file `path`, and return True if the user agrees.
 
-    Abort if the user declines. If the file does not exist, or if there is no terminal, return False
-    without a question. The export then refuses to overwrite a file.
+    If the user declines, abort the command. If the file does not exist, or if there is no terminal
+    to ask on, return False without a question.
     """
     if not (os.path.lexists(path) and can_ask()):
         return False
@@ -153,7 +153,8 @@ def _may_overwrite(path: str) -> bool:
 def _warn(damages: Sequence[Damage]) -> None:
     """Print a warning for each damaged part of the conversation.
 
-    Exit with code 5 if a damage is fatal, which means that the export lacks saved messages.
+    A fatal damage means that saved messages are missing in the export. If there is a fatal damage,
+    exit with code 5.
     """
     for damage in damages:
         where = damage.path if damage.line is None else f"{damage.path}, line {damage.line}"

@@ -26,7 +26,10 @@ _ORDERS = {
 
 
 class OrderType(click.Choice[str]):
-    """The click type of the option `--sort`: a word such as `messages`, or the name of a field."""
+    """The click type of the option `--sort`: the order of the list, such as `messages`.
+
+    The name of the field to sort by, such as `message_count`, is also accepted.
+    """
 
     def __init__(self) -> None:
         super().__init__([*_ORDERS], case_sensitive=False)

@@ -82,9 +82,9 @@ def _undo(old: str) -> None:
 def _forms(folder: str) -> list[str]:
     """Return the paths that AI tools may have recorded for a folder.
 
-    These are the typed path and the path with its symbolic links resolved. If the last part of the
-    path is a link, the user may have created this link after the move. Therefore the result also
-    has the path with all other links resolved.
+    These are three paths: the typed path, the path with all symbolic links resolved, and the path
+    with only the links in its parent folder resolved. The third path is needed if the last part is
+    a link that the user created after the move.
     """
     parent, name = os.path.split(folder)
     resolved_parent = os.path.join(os.path.realpath(parent), name)

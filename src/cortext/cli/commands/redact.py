@@ -229,9 +229,10 @@ def _print_remaining(
 ) -> int:
     """Scan the redacted conversations again, and print the files that still contain a secret.
 
-    Also print a warning for each unreadable file, unless the warning is in `unread`. Return the
-    number of these warnings plus the number of printed files. The number does not include the AI
-    tools' own files. Without `archive`, it does not include copies in the archive either.
+    Also print a warning for each file that could not be scanned, unless the warning is in `unread`.
+    Return how many problems remain: the number of printed warnings plus the number of printed
+    files. The AI tools' own files do not count. Without `archive`, copies in the archive do not
+    count either.
 
     `done` are the plans that were redacted. With `listed_only`, ignore secrets in cortext's files
     that are not in these plans.

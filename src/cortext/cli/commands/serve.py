@@ -186,9 +186,9 @@ def _check_client_name(client: str) -> str:
 def _store_limits(window: int | None, ttl: float | None, most: int | None) -> dict[str, Any]:
     """Return the keyword arguments that limit the size of a conversation store.
 
-    The parameters are the values of the user's options. An option with the value None was not
-    given. It is left out, so that the store uses its default. The value 0 becomes None, which means
-    no limit.
+    The parameters are the values of the user's options. If the user did not give an option, its
+    value is None, and the result does not contain it. The store then uses its default. The value 0
+    means no limit. The result contains None for it, because None means no limit to the store.
     """
     given = {
         "window": window,

@@ -128,9 +128,9 @@ def stop(
 def _read_words(slash: Slash, words: tuple[str, ...], stdin: bool, typed: str | None) -> str:
     """Return the words that the user typed after a slash command.
 
-    If `typed` is given, it is the name of a slash command in OpenCode: find the words in OpenCode's
-    prompt. Otherwise, with `stdin`, read the words from stdin. Without `stdin`, join the arguments
-    `words`.
+    If `typed` is not None, it is the name of a slash command in OpenCode. In this case, find the
+    words in the prompt that the user typed. Otherwise read the words from stdin if `stdin` is True,
+    or join the arguments `words` if it is False.
     """
     if typed is not None:
         return typed_words(typed, slash.inside.process if slash.inside else None)

@@ -138,10 +138,11 @@ def command(task_file: str | None, **options: Any) -> int:
 
 
 def _check_usage(task_file: str | None, options: dict[str, Any]) -> None:
-    """Check that the options of `spawn` can be combined.
+    """Check the options of `spawn`.
 
-    Raises UsageError or CortextError if they cannot, for example because they ask for two actions.
-    `task_file` is an argument that cortext does not support: it is always an error.
+    Raises UsageError or CortextError if options cannot be combined, for example because they ask
+    for two actions. `task_file` must be None. Any other value is an error, because cortext does not
+    run task files.
     """
     if task_file is not None:
         if options["interactive"] or options["resume"] is not None:

@@ -29,10 +29,11 @@ def command(id: tuple[str, ...], summary: str | None) -> None:
 
 
 def end(chosen: ConversationRow, summary: str | None, *, completed: bool = False) -> None:
-    """Save and pause a conversation, or mark it as completed, and print the result.
+    """Stop a conversation, and print the result.
 
-    `summary` is the user's summary, or None. If the conversation is in the personal workspace, also
-    print where it is and how to share it.
+    The conversation is saved. If `completed` is True, it is marked as completed, otherwise as
+    paused. `summary` is the user's summary, or None. If the conversation is in the personal
+    workspace, also print where it is and how to share it.
     """
     row = _as_stoppable(chosen)
     stopped = stop(row, summary=summary, completed=completed)
@@ -45,9 +46,9 @@ def _print_personal(row: ConversationRow, *, is_new: bool) -> None:
     """Print that a conversation was saved in the personal workspace, and a hint.
 
     If the conversation took place in the folder of the current workspace, the hint says how to copy
-    it into this workspace. Otherwise print something only if `is_new` is True. The hint then says
-    how to make a workspace. `is_new` means that the conversation was just created from a tool
-    session.
+    it into this workspace. For any other conversation, the hint says how to make a workspace. In
+    this second case, print nothing if `is_new` is False. `is_new` means that the conversation was
+    just created from a tool session.
     """
     saved = f"Saved in your personal workspace, {short(row.workspace)}"
     root = paths.workspace_root()

@@ -83,8 +83,9 @@ def command(
 def _find(words: str, everywhere: bool) -> tuple[LiveSource, ConversationRow | None]:
     """Find a conversation by its id or by words, in the same way as `cortext show`.
 
-    Return an object that reads its messages, and its row. The row is None for a session that exists
-    only in a store. Raises CortextError if the conversation has no session.
+    Return two values: an object that reads the messages, and the row of the conversation. If the
+    session was found only in a session store, the row is None. Raises CortextError if the
+    conversation has no session.
     """
     conversations = ConversationList(paths.workspace_root(), everywhere=everywhere)
     rows = conversations.find(words)
@@ -222,10 +223,10 @@ def _split_ranges(numbers: Sequence[int]) -> Iterator[range]:
 
 
 def _answered_calls(session: Session, numbers: Sequence[int]) -> Iterator[PageBlock]:
-    """Yield the blocks of earlier tool calls whose results have just arrived, in short form.
+    """Yield short blocks for earlier tool calls whose results have just arrived.
 
-    `numbers` are the numbers of the messages that have just arrived. The calls were printed before,
-    but without their results.
+    The calls were printed before, but without their results. `numbers` are the numbers of the
+    messages that have just arrived.
     """
     first = numbers[0]
     messages = session.messages

@@ -113,7 +113,7 @@ def _explain_nothing(options: Sequence[str]) -> None:
 def _as_json(report: UsageReport) -> dict[str, Any]:
     """Return the report as a dict for JSON.
 
-    The key for the name of a group is the grouping of the report, such as `day`.
+    In the dict of a group, the key for the group's name is the value of `report.by`, such as `day`.
     """
     return {
         "by": report.by,
@@ -245,7 +245,10 @@ def _print_projection(block: UsageBlock) -> None:
 
 
 def _warn(report: UsageReport, root: str) -> None:
-    """Warn about models without a price, and if most of this month's budget is spent."""
+    """Print a warning for each model without a price.
+
+    Also print a warning if most of this month's budget is spent.
+    """
     for model in report.unpriced_models:
         click.echo(f"warning: no price is known for {clean(model, lines=False)}", err=True)
     if report.unpriced_models:

@@ -69,7 +69,7 @@ def _leave_folder() -> None:
 
 
 class _WatchSignals:
-    """The signal handlers of `watch`. SIGTERM and Ctrl+C end the loop.
+    """The signal handlers of `watch`. SIGTERM and Ctrl+C end `watch`.
 
     After SIGTERM, the exit code is 0. If the parent process ignores SIGINT, `watch` ignores it too.
     """
@@ -113,9 +113,9 @@ class _WatchOutput:
 
 
 class _WarnOnce(logging.Handler):
-    """A log handler that prints each warning of the library only once.
+    """A log handler that prints a repeated warning only once.
 
-    This is needed because `watch` reads the same files again and again.
+    `watch` reads the same files again and again, so the same warning is logged many times.
     """
 
     def __init__(self, shown: _WatchOutput) -> None:

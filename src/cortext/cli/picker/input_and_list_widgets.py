@@ -75,10 +75,10 @@ class Rows(ScrollView, can_focus=False):
     virtual_size: Reactive[Size] = without_layout()
 
     class Moved(Message):
-        """Sent when another conversation is chosen, or when there is none to choose."""
+        """A Textual message: another conversation is chosen, or none can be chosen."""
 
     class Opened(Message):
-        """Sent when the user clicks on the conversation that is already chosen."""
+        """A Textual message: the user clicked on the conversation that is already chosen."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -50,8 +50,8 @@ class PickerActions(App[Chosen | None]):
     def load(self, *, everywhere: bool | None = None) -> None:
         """Load the list of conversations again.
 
-        `everywhere` is True for all projects and False for this project. With None, this does not
-        change.
+        `everywhere` is True for all projects and False for this project. If it is None, the list
+        has the same projects as before.
         """
         raise NotImplementedError
 

@@ -265,8 +265,8 @@ class Picker(PickerActions):
     def load(self, *, everywhere: bool | None = None) -> None:
         """Load the list of conversations again.
 
-        `everywhere` is True for all projects and False for this project. With None, this does not
-        change.
+        `everywhere` is True for all projects and False for this project. If it is None, the list
+        has the same projects as before.
         """
         is_everywhere = self.shelf.is_everywhere if everywhere is None else everywhere
         self.shelf = PickerItems.everywhere() if is_everywhere else PickerItems.here()

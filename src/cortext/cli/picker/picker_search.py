@@ -111,11 +111,12 @@ class FinderResult(msgspec.Struct, frozen=True):
     near: bool = False
 
     def with_titled(self, titled: Sequence[ConversationRow]) -> Sequence[ConversationRow | str]:
-        """Return the rows of the list: the found conversations, those in `titled`, and headings.
+        """Return the rows of the picker's list: conversations and headings.
 
-        `titled` are the conversations whose title or other fields match. They follow after the
-        found conversations. If the found conversations match only partly, `titled` comes first. A
-        conversation that is in both groups appears only among the found conversations.
+        `titled` are the conversations whose title or other fields match the typed text. They come
+        after the conversations in `found`. If `near` is True, they come first, because the
+        conversations in `found` match only partly. A conversation that is in both groups appears
+        only among the conversations in `found`.
         """
         found = [match.row for match in self.found]
         known = {row.identity for row in found}
@@ -130,9 +131,10 @@ class FinderResult(msgspec.Struct, frozen=True):
 class TextFinder:
     """The search of the picker through the messages of conversations.
 
-    After the picker loads a list, the first search adds new messages to the full-text index. The
-    picker makes an empty search when it opens, so that this happens early. `say` shows the progress
-    of the indexing. `is_closed` returns True after the picker was closed.
+    The first search after the picker loads a list also adds new messages to the full-text index.
+    Therefore the picker makes an empty search when it opens, so that this work begins before the
+    user types. `say` shows the progress of the indexing. `is_closed` returns True after the picker
+    was closed.
     """
 
     def __init__(self, say: Callable[[str], None], is_closed: Callable[[], bool]) -> None:

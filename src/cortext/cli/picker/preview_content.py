@@ -322,8 +322,9 @@ def _result_block(part: Part, number: int, terms: Sequence[Term]) -> tuple[int, 
 def _expand_stub(part: Part, number: int, stub: str, terms: Sequence[Term]) -> str:
     """Return the text to show for a tool call.
 
-    The text is `stub`, the short form of the call. If the full call has more of the search terms,
-    it follows after the stub. `number` is the number of the message within `part`.
+    `stub` is the short form of the call. If the full call has more of the search terms than the
+    stub, return the stub and then the full call. Otherwise return the stub. `number` is the number
+    of the message within `part`.
     """
     messages = part.session.messages
     if not terms or number > len(messages):

@@ -30,10 +30,11 @@ def layout_row(
 ) -> tuple[str, str, str]:
     """Return the line of a conversation in three parts: the title, the tags, and the right end.
 
-    Together the parts fill `room` columns. The right end has the age. If there is room, it also has
-    the tool (`with_tool`) and the name of the folder (`with_folder`). `folder` is the name to use;
-    with "", use the name of the row's own folder. Tags that do not fit are left out. `now` is the
-    current time in seconds.
+    Together the parts fill `room` columns. The right end has the age of the conversation. If there
+    is room, it also has the tool (if `with_tool` is True) and the name of the folder (if
+    `with_folder` is True). `folder` is the name of the folder to show. If it is "", show the name
+    of the row's own folder. Tags that do not fit are left out. `now` is the current time in
+    seconds.
     """
     right = age(row.last_active, now).rjust(_AGE_WIDTH)
     if with_tool and room - _AGE_WIDTH - _SIGN_WIDTH - 2 >= _MIN_TITLE:

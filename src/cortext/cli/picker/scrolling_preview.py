@@ -45,9 +45,9 @@ class Preview(ScrollView, can_focus=False):
         self.refresh()
 
     def on_resize(self) -> None:
-        """Scroll to the message of the page again, because the widget has a new size.
+        """Scroll again to the message that `put` scrolled to, because the widget has a new size.
 
-        Keep the position if the user has scrolled since the page appeared.
+        If the user has scrolled since the page appeared, keep the position.
         """
         self._scroll_to_match()
 
@@ -67,11 +67,12 @@ class Preview(ScrollView, can_focus=False):
         self.scroll_to(y=max(at - self.size.height // 3, 0), animate=False)
 
     def scroll_to_next_match(self) -> int:
-        """Scroll to the next marked word, and return 0.
+        """Scroll to the next marked word. Return 0, or the number of a message to load first.
 
-        First look below the visible lines of the current message, then in the next messages with a
-        marked word. After the last such message, start again with the first. If the next message is
-        not on the loaded page, do not scroll. Return its number, so that the caller can load it.
+        Look first below the visible lines of the current message, then in the next message with a
+        marked word. After the last such message, continue with the first. If the next message is
+        not on the loaded page, return its number and do not scroll. The caller must then load that
+        message.
         """
         page, bottom = self._page, round(self.scroll_y) + self.size.height
         below = [at for at in page.matches if at >= bottom and page.numbers[at] == page.number]

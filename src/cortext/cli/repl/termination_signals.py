@@ -70,9 +70,9 @@ class Signals:
     def hold(self, *, interrupts: bool = True) -> Generator[None]:
         """Delay SIGTERM, SIGHUP and Ctrl+C until the end of the `with` block.
 
-        At the end of the block, raise the exception of the delayed signal. With `interrupts=False`,
-        ignore Ctrl+C during the block. Use this for the last step of some work, because there is
-        nothing left to interrupt after the block.
+        If a signal arrived during the block, raise its exception at the end of the block. With
+        `interrupts=False`, ignore Ctrl+C during the block. Use `interrupts=False` for the last step
+        of a task, because Ctrl+C after that step has nothing to interrupt.
         """
 
         def interrupt(number: int, frame: FrameType | None) -> None:

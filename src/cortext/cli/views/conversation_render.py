@@ -65,8 +65,9 @@ _ROLES = {"user": "bold cyan", "assistant": "bold green", "tool": "dim", "system
 class PageBlock(msgspec.Struct, frozen=True):
     """A part of a page, such as a message.
 
-    `role` is the role of its author, and decides its style. A block whose heading is "" belongs to
-    the block before it. The text is rendered as markdown only if `markdown` is True.
+    `role` is the role of the message's author, such as `user`. It decides the style of the block.
+    If `heading` is "", the block belongs to the block before it. The text is rendered as markdown
+    only if `markdown` is True.
     """
 
     heading: str

@@ -350,9 +350,8 @@ def short_id(row: ConversationRow) -> str:
 def brief_ids(rows: Sequence[ConversationRow]) -> list[str]:
     """Return a short id for each row, for a narrow terminal. The user can type it to name the row.
 
-    A long id becomes the shortest form from `_id_beginnings` that no other row has. If there is no
-    such form, the id is not shortened. For a short id or the id of a tool session, return the
-    result of `short_id`.
+    A long id of a conversation becomes its shortest form that no other row has. If there is no such
+    form, the id is not shortened. Any other id is shortened as in `short_id`.
     """
     long = [row for row in rows if not row.tool and len(row.key) > _MAX_NARROW_NAME]
     starts = Counter(start for row in long for start in _id_beginnings(row))
@@ -366,8 +365,8 @@ def brief_ids(rows: Sequence[ConversationRow]) -> list[str]:
 def _id_beginnings(row: ConversationRow) -> tuple[str, ...]:
     """Return the possible short forms of a conversation's id, the shortest first.
 
-    These are two beginnings of the id, and the beginning of the address `DATE/ID`. If no other
-    conversation has such a form, the user can type it to name the conversation.
+    The first two forms are beginnings of the id. The third form is a beginning of `DATE/ID`. The
+    user can type a form to name the conversation if no other conversation has the same form.
     """
     return row.id[:_ID_DIGITS], row.id[:_MAX_NARROW_NAME], row.address[:_MAX_NARROW_NAME]
 

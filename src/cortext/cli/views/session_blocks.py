@@ -65,7 +65,7 @@ def short(session: Session, wanted: range) -> Iterator[PageBlock]:
 def sub_agent_blocks(sessions: Sequence[Session], *, whole: bool) -> Iterator[PageBlock]:
     """Yield one block for each session of a sub-agent, with its id and title.
 
-    With `whole`, yield a block without the title, and then the blocks of all its messages.
+    With `whole`, the block has no title, and the blocks of all messages of the session follow.
     """
     for session in sessions:
         count = counted(len(session.messages), "message")
@@ -122,7 +122,7 @@ def _heading_block(session: Session, number: int) -> PageBlock:
 
 
 def _separate_calls(session: Session) -> dict[int, list[ToolInvocation]]:
-    """Return the tool calls that only `session.tool_history` contains.
+    """Return the tool calls that are in `session.tool_history` but in no message.
 
     The calls are grouped by the number of the message after them. Calls after the last message have
     the number of the last message.

@@ -51,10 +51,11 @@ def format_local_times(micros: Iterable[int]) -> list[str]:
 def _day_of(seconds: int) -> tuple[str, int, int, int]:
     """Return the local day of a time, as `(date, midnight, start, end)`.
 
-    `seconds` is the time in seconds since 1970. `date` is text, such as "2024-05-31 ". The other
-    values are times in microseconds since 1970. The result is valid for all times from `start` up
-    to, but not including, `end`, so the caller can use it again for them. This is usually the whole
-    day. On a day when the clocks change, it is only the given second.
+    `seconds` is the time in seconds since 1970. `date` is the day as text, such as "2024-05-31 ".
+    `midnight`, `start` and `end` are times in microseconds since 1970. The day begins at
+    `midnight`. The caller can use the result again for every time from `start` up to, but not
+    including, `end`. This range is usually the whole day. If the clocks change on this day, the
+    range is only the given second.
     """
     local_time = time.localtime(seconds)
     midnight = seconds - local_time.tm_hour * 3600 - local_time.tm_min * 60 - local_time.tm_sec

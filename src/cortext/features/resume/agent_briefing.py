@@ -29,10 +29,10 @@ WAS_COMPLETE = "this conversation was marked complete"
 class Briefing(NamedTuple):
     """The parts of a briefing, in the order in which an agent reads them.
 
-    `command` is the text of the slash command that began the conversation. `id` is the short id of
-    the conversation, and `document` is the path of its markdown file. `context` describes the
-    conversation: type, title, time of the last activity and summary. `history` has its messages.
-    Missing parts are "".
+    `command` has the instructions of the slash command that began the conversation. `id` is the
+    short id of the conversation, and `document` is the path of its markdown file. `context`
+    describes the conversation: type, title, time of the last activity and summary. `history` has
+    its messages. Missing parts are "".
     """
 
     warnings: list[str]
@@ -160,9 +160,10 @@ def _read_session(row: ConversationRow) -> tuple[Session, list[str]]:
 
 
 def _command_text(row: ConversationRow, session: Session) -> str:
-    """Return the text of the slash command that began the conversation, as the text is now.
+    """Return the instructions of the slash command that began the conversation.
 
-    Return "" if no slash command began the conversation.
+    The instructions may have changed since the conversation began. Return the current instructions,
+    or "" if no slash command began the conversation.
     """
     if row.tool or not session.command:
         return ""

@@ -1,8 +1,8 @@
 """Hand-off files: temporary files for agents, which are deleted after some days.
 
-There are three kinds. "pieces" hold the rest of long texts, "instructions" are for tools that read
-instructions from a file, and "models" hold the name of the model for each tool session. Most
-hand-off files contain messages, so they are deleted soon.
+There are three kinds. "pieces" are long texts that an agent reads in several pieces. "instructions"
+are for tools that read instructions from a file. "models" hold the name of the model of each tool
+session. Most hand-off files contain messages, so they are deleted soon.
 """
 
 from __future__ import annotations

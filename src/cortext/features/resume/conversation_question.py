@@ -46,7 +46,10 @@ _MAX_ERROR = 2000  # characters of an AI tool's error output that are shown
 
 
 class AskResult(msgspec.Struct, frozen=True):
-    """The answer of the AI tool, and notes for the user, for example about the folder."""
+    """The answer of the AI tool, and notes for the user.
+
+    For example, a note says that the tool ran in another folder than the conversation.
+    """
 
     text: str
     notes: list[str]

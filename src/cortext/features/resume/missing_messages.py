@@ -61,8 +61,8 @@ def find_missing(row: ConversationRow, tool: str, id: str) -> list[int] | None:
 def render_missing(row: ConversationRow, numbers: Sequence[int], *, budget: int) -> str:
     """Return a text for the agent with the messages that its session lacks.
 
-    `numbers` are the message numbers from `find_missing`. If there are none, the text says that the
-    session has the whole history. `budget` is the maximum length of the history in characters.
+    `numbers` are the message numbers from `find_missing`. If `numbers` is empty, the text says that
+    the session has the whole history. `budget` is the maximum length of the history in characters.
     """
     if not numbers:
         return "This session already contains the history."
@@ -83,8 +83,10 @@ def render_missing(row: ConversationRow, numbers: Sequence[int], *, budget: int)
 def _find_start_time(binding: ToolBinding, in_session: list[SessionMessage]) -> datetime | None:
     """Return the time from which a tool session belongs to its conversation.
 
-    If the binding does not have that time, return the time of the first message in `in_session`.
-    These are the messages of the tool session. Return None if there are none.
+    `in_session` are the messages of the session. The binding has this time, or the id of the
+    message with which the session begins to belong to the conversation. If the binding has an id,
+    return the time of the message with this id. If there is no such message, return the time of the
+    first message of the session. Return None if the session has no messages.
     """
     for text in (binding.start, binding.start_time):
         try:

@@ -85,9 +85,9 @@ def has_whole_conversation(
     """Return whether a tool session has all messages of a conversation.
 
     `binding` links the session to the conversation. `source` is the transcript of the session, and
-    `bridge` is its reader. The result is False if the conversation got messages from other
-    sessions. The time of such a message may be old, because the message may arrive late from
-    another machine.
+    `bridge` is its reader. The result is False if the conversation got messages from other sessions
+    after it was bound to this session. A late message from another machine may have an old time.
+    Therefore, if the binding has a digest of the message ids, compare the ids and not the times.
     """
     session, _ = FolderStore(row.workspace).read(row.path)
     in_session = bridge.decode(source, longest=_MAX_RESULT).session.messages

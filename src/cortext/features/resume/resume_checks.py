@@ -56,10 +56,10 @@ def refuse_live(row: ConversationRow) -> None:
 def find_last_tool(row: ConversationRow) -> str:
     """Return the tool in which a conversation was last used, or "" if it has no tool.
 
-    The result is the tool whose session contains the last message. If no session on this machine
-    contains it, the result is the tool of the latest session that was used. A session that got all
-    current messages at its start counts as unused. If all sessions are unused, the result is the
-    tool of the latest session.
+    The result is the tool whose session contains the last message of the conversation. If no
+    session on this machine contains this message, the result is the tool of the latest session that
+    was used. A session counts as unused if it got all current messages of the conversation at its
+    start. If all sessions are unused, the result is the tool of the latest session.
     """
     if row.tool:
         return "" if row.is_standalone else row.tool

@@ -74,8 +74,8 @@ class Prepared(msgspec.Struct, frozen=True):
 
     `way` is "native", "converted" or "briefing", or "fork" if a copy is reopened. `plan` is the
     command that starts the tool. `id` is the id of the tool's session, or "" if the tool will
-    create the session. `notes` are for the user. `file` is the path of a file of instructions to
-    delete afterwards, or "".
+    create the session. `notes` are for the user. `file` is the path of an instructions file, or "".
+    This file must be deleted after the tool has ended.
     """
 
     way: str
@@ -129,7 +129,7 @@ def choose_tool(row: ConversationRow, wanted: str = "") -> ToolChoice:
 
 
 def _with_other_tool(notes: list[str], tool: str) -> list[str]:
-    """Return notes about missing tools, and one more note: `tool` is used instead.
+    """Add a note to notes about missing tools: the conversation opens in `tool` instead.
 
     Return [] if `notes` is empty.
     """
@@ -247,10 +247,10 @@ def folder_for(row: ConversationRow) -> tuple[str, list[str]]:
 
 
 def adopt(row: ConversationRow) -> ConversationRow:
-    """Create a conversation from a tool session that belongs to no conversation.
+    """Return the row of a new conversation for a session that belongs to no conversation.
 
-    The conversation is in the workspace where the session took place, otherwise in the personal
-    workspace. Return its row.
+    The conversation is created in the workspace where the session took place. If the session took
+    place in no workspace, the conversation is created in the personal workspace.
     """
     # The conversation is created as paused, because the tool may never be started.
     return as_conversation(row, at_rest=True)
@@ -332,7 +332,7 @@ def _prepare_briefing(
 
 
 def _has_no_messages(row: ConversationRow) -> bool:
-    """Return whether a conversation of a workspace has no messages, also in no tool session."""
+    """Return whether a workspace conversation has no messages and is bound to no tool session."""
     return row.is_empty and not (row.tool or row.bindings)
 
 
@@ -348,10 +348,10 @@ def _briefing_request(row: ConversationRow, tool: str) -> str:
 
 
 def _lacks_opening(row: ConversationRow, tool: str, found: NativeSession) -> bool:
-    """Return whether a tool session lacks the command text of its conversation.
+    """Return whether a tool session lacks the instructions for its conversation.
 
-    The command text is the text of the slash command that began the conversation. `found` is the
-    tool session.
+    These are the instructions of the slash command that began the conversation. `found` is the tool
+    session.
     """
     if row.tool or not head_of(row).command:
         return False
@@ -427,7 +427,7 @@ def _capture(row: ConversationRow) -> int:
 
 
 def _bind_session(row: ConversationRow, tool: str, id: str, path: str = "", *, cwd: str) -> None:
-    """Bind a tool session that begins now to a conversation.
+    """Bind a new tool session, which begins now, to a conversation.
 
     Do nothing if the conversation is read-only, or if `row` is a tool session.
     """

@@ -89,9 +89,9 @@ def unset(name: str, *, workspace: bool = False) -> ConfigChange:
 
 
 def _root() -> str | None:
-    """Return the folder of the current workspace.
+    """Return the folder of the current workspace, or None if it has no subfolder `.workspace`.
 
-    Return None if this folder has no subfolder `.workspace`, because then it has no settings.
+    A workspace without this subfolder has no settings.
     """
     root = paths.workspace_root()
     return root if os.path.isdir(os.path.join(root, ".workspace")) else None

@@ -191,8 +191,9 @@ def _kill(folder: str) -> Step:
 def describe_kill(acknowledged: int, stored: int) -> list[str]:
     """Return lines that say whether a killed process lost messages.
 
-    `acknowledged` is the number of messages of which the process knew that they were stored.
-    `stored` may be greater, because the process may be killed directly after a message was stored.
+    `acknowledged` is the number of messages that the process saved, and that the process knew to be
+    saved. `stored` is the number of messages in the store. It may be greater, because the process
+    may be killed after a message was stored, but before the process knew it.
     """
     verdict = "nothing is lost" if stored >= acknowledged else "messages are lost; this is a bug"
     lines = [f"{acknowledged} messages were acknowledged, {stored} are stored: {verdict}"]

@@ -368,8 +368,8 @@ def _plan_hooks_removal(
 def _without_our_entries(file: SettingsFile, text: str, installed: SetupRecord) -> str:
     """Return the text of a settings file without the entries of cortext.
 
-    If nobody changed the file after `cortext setup` did, the result is exactly the text from
-    before.
+    If nobody changed the file after `cortext setup`, the result is exactly the text that the file
+    had before the setup.
     """
     record = installed.of(file.path, as_bytes(text))
     if record.get("digest") == digest(as_bytes(text)):
@@ -382,10 +382,10 @@ def _without_our_entries(file: SettingsFile, text: str, installed: SetupRecord) 
 
 
 def _undo_steps(file: SettingsFile, text: str, steps: Any) -> str | None:
-    """Undo the recorded steps of `cortext setup` in `text`, and return the text from before.
+    """Undo the recorded steps of `cortext setup`, and return the text from before the setup.
 
-    Anybody can edit the record, so the result is checked: repeating the setup on it must give
-    `text` again. Return None if it does not.
+    `text` is the current text of the file. Anybody can edit the record, so the result is checked:
+    repeating the setup on the result must give `text` again. Return None if the check fails.
     """
     try:
         before = settings_files.undone(text, steps)

@@ -29,7 +29,7 @@ def remember(inside: Inside | None, root: str, rows: Sequence[ConversationRow]) 
 def numbered(
     conversations: ConversationList, inside: Inside | None, words: str
 ) -> ConversationRow | None:
-    """Return the conversation with a number in the last list that a slash command showed.
+    """Return the conversation that had the typed number in the last list of a slash command.
 
     `words` is the text that the user typed, such as "3". Return None if `words` is not a list
     number, or if no list was shown. Raises CortextError if the list has no such number, or if the

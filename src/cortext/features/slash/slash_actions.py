@@ -64,8 +64,8 @@ class Slash:
 
     `typed` is true if the user typed the command, so that its output becomes part of the
     transcript. It is false if an agent called the command. `inside` is the tool session; None
-    outside a tool. `nonce` is a random text. If `waits` is true, the caller must print it with the
-    output, because it later shows which transcript belongs to this session.
+    outside a tool. `nonce` is a random text. If `waits` is true, the caller must print `nonce` with
+    the output. Cortext then finds the transcript of this session by the nonce.
     """
 
     def __init__(self, root: str | None = None, *, typed: bool = False) -> None:
@@ -213,8 +213,8 @@ class Slash:
     def _find_named(self, words: str) -> Sequence[ConversationRow]:
         """Return the conversations that match the words: a number, an id or words of a title.
 
-        The conversation of this session is returned only if no other conversation matches. The user
-        has just typed the words in this session, so the words may occur in its title.
+        The conversation of this session is returned only if no other conversation matches. Its
+        title may contain the words only because the user has just typed them in this session.
         """
         found = self._conversations.find(words)
         return self._without_current(found) or found
