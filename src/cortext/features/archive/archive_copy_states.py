@@ -24,7 +24,10 @@ def folder_of(tool: str) -> str:
 
 
 def temp_dir() -> str:
-    """Return the archive's folder for temp files. A copy is written there and then renamed."""
+    """Return the archive's folder for temp files.
+
+    A new copy of a transcript is first written to this folder, and then renamed to its final path.
+    """
     return os.path.join(paths.archive(), ".temp")
 
 
@@ -32,8 +35,8 @@ class Memory:
     """The saved states of one tool's copies in the archive.
 
     `copies` maps the name of each copy to its state. A state says how much of the transcript is in
-    the copy. States only save time: without a state, a sync must decompress the copy and compare it
-    with the transcript. A sync updates the copies in the archive.
+    the copy. States only save time: without the state of a copy, the next update of the archive
+    must decompress the copy and compare it with the transcript.
     """
 
     def __init__(self, tool: str) -> None:

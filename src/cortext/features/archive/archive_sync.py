@@ -39,9 +39,9 @@ Progress = Callable[[int, int], None]
 class ToolSyncResult(msgspec.Struct):
     """The result of a sync for one tool. A sync copies transcripts into the archive.
 
-    `new`, `grown`, `replaced` and `unchanged` are the numbers of copies with this outcome.
-    `deleted` is the number of transcripts that were skipped because the user deleted the session.
-    `read` is the number of new bytes in the transcripts. `sources` is the uncompressed size of all
+    Each copy counts as `new`, `grown`, `replaced` or `unchanged`. `deleted` is the number of
+    transcripts that were skipped because the user deleted the session. `read` is the number of
+    bytes that this sync copied from the transcripts. `sources` is the uncompressed size of all
     copies, and `packed` is their compressed size, in bytes.
     """
 

@@ -54,7 +54,10 @@ class Copier:
         return follow(item.path, target, known, temp_dir=temp_dir(), document=document)
 
     def move(self, old: str, new: str) -> None:
-        """Move the saved redactions of a copy to its new name `new`, after the copy was renamed."""
+        """Move the saved redactions of a copy from its name `old` to its name `new`.
+
+        The caller must have renamed the copy.
+        """
         if self._redactions:
             self._redactions.move(old, new)
             self._redactions.save()

@@ -84,11 +84,15 @@ def bind(
     after: str | None = None,
     cwd: str = "",
 ) -> None:
-    """Bind a tool session to a conversation, so that its new messages are copied there.
+    """Bind a tool session, so that its new messages are copied into a conversation.
 
-    `after` says where the binding starts: at a time, or after the message with this id. "" means at
-    the start of the session. None means at the current exchange, which is the user's latest request
-    with its answer. Only messages after the start belong to the conversation.
+    `after` is the point where the binding starts. Only messages after this point belong to the
+    conversation. `after` has one of these values:
+
+    - a time
+    - the id of a message
+    - "" for the start of the session
+    - None for the start of the current exchange, which is the user's latest request with its answer
 
     If the session is already bound to this conversation, nothing changes. If the session is bound
     to another conversation, the old binding ends where the new binding starts. `path` is the path
@@ -197,8 +201,8 @@ def find_binding(
 ) -> ConversationRef | None:
     """Return the conversation that new messages of a tool session belong to, or None.
 
-    `cwd` is the folder in which the tool works. If `refresh` is true, the catalog is updated before
-    the search, as in `bound_conversations`.
+    `cwd` is the folder in which the tool works. If `refresh` is true, update the catalog (the
+    database of conversations) before the search.
     """
     found = bound_conversations(tool, session_id, cwd, refresh=refresh)
     return _choose_checkout(found, session_id, cwd or paths.current_folder())
@@ -312,12 +316,12 @@ def _find_end(binding: ToolBinding, messages: Sequence[SessionMessage], start: i
 
 
 def find_exchange_start(messages: Sequence[SessionMessage]) -> str:
-    """Return the id of the last message before the current exchange, or "" if there is none.
+    """Return the id of the last message before the current exchange.
 
-    An exchange is a request of the user and everything up to the next request. Some tools write a
-    request to the transcript only after the commands of the request have run. Therefore, if the
-    last message is a complete answer, the current request is still missing, and the id of this
-    answer is returned.
+    The result is "" if no message comes before the current exchange. An exchange is a request of
+    the user and everything up to the next request. Some tools write a request to the transcript
+    only after the commands of the request have run. Therefore, if the last message is a complete
+    answer, the current request is still missing, and the id of this answer is returned.
     """
     if not messages:
         return ""
@@ -340,7 +344,7 @@ def _choose_checkout(
     """Return the copy of a conversation that is in the git checkout where the tool works.
 
     `found` are the copies, for example in several clones. `cwd` is the folder in which the tool
-    works. If the right copy is uncertain, log an error and return None: a late capture is better
+    works. If several copies are possible, log an error and return None: a late capture is better
     than a capture into the wrong checkout.
     """
     # A workspace may be known under several names.

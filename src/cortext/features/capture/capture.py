@@ -95,9 +95,11 @@ def capture(root: str, place: ConversationPath, *, whole: bool = False) -> Captu
     """Copy new messages of the bound tool sessions into a conversation.
 
     If the user stopped the conversation, new messages are copied only after the user's next request
-    in the tool. If `whole` is true, they are copied at once, and the sessions are read from the
-    beginning. If a session cannot be read, the result has a note about the session. But if `whole`
-    is false and reading again may succeed, SessionStorageError is raised instead.
+    in the tool. If `whole` is true, the sessions are read from the beginning, and new messages are
+    copied even if the user stopped the conversation.
+
+    If a session cannot be read, the result has a note with the reason. If `whole` is false and the
+    error may be temporary, SessionStorageError is raised instead.
     """
     if not FolderStore(root).head_at(place).native:
         return Captured()

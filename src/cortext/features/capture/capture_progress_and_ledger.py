@@ -48,7 +48,7 @@ class Point(Struct, frozen=True):
 
     `mark` is the position in the transcript, or None if there was no transcript on this machine.
     `last` is the time of the last message that was read. `begun` is True if the binding starts
-    before this point. Then all messages after this point belong to the conversation.
+    before this point. In this case, all messages after this point belong to the conversation.
     """
 
     mark: FilePosition | None
@@ -60,8 +60,8 @@ class Progress(Struct):
     """The content of a conversation's progress file.
 
     `lines` is the fingerprint of messages.jsonl after the last capture. `recent` holds the ids of
-    the last messages, and `last` is their latest time. `points` says how far each tool session was
-    read; its keys come from `point_key`.
+    recent messages. `last` is the latest time of any message, or None. `points` says how far each
+    tool session was read; its keys come from `point_key`.
     """
 
     lines: tuple[int, int, int] = (0, 0, 0)

@@ -45,10 +45,13 @@ def find_current_binding(inside: Inside, *, surely: bool = False) -> Conversatio
     """Return the conversation of the current tool session, or None if it is uncertain.
 
     `inside` describes the tool that runs this command. `inside.ids` are the sessions that may be
-    the current session. If a conversation already waits for the session of the tool's process,
-    return this conversation. Otherwise return the conversation to which these sessions are bound,
-    if it is the same for all of them. Sessions that are not bound are ignored. But if `surely` is
-    true, the result is None if any of the sessions is not bound.
+    the current session.
+
+    If a conversation has a pending binding to the tool's process, return this conversation. A
+    pending binding waits until the id of the session is known. Otherwise, return the conversation
+    to which the sessions are bound. The result is None if they are bound to different
+    conversations. Sessions that are not bound are ignored, unless `surely` is true. If `surely` is
+    true, one session that is not bound makes the result None.
     """
     if inside.process and not inside.is_told:
         resolve_pending_all(inside.tool)

@@ -62,8 +62,8 @@ class HookCall(msgspec.Struct, frozen=True):
     """One call of `cortext hook`, in the same form for all tools. Unknown values are "".
 
     `id` is the tool's session id, and `path` is the path of the transcript. `prompt` is the last
-    message of the user, and `answer` is the last message of the model. `source` is why a session
-    starts, such as "clear".
+    message of the user, and `answer` is the last message of the model. `source` is the reason why
+    the session starts, such as "clear".
     """
 
     tool: str
@@ -81,7 +81,8 @@ def hook(tool: str, event: str, payload: dict[str, Any], *, recall: bool = False
     """Handle an event of a tool session, and return the JSON answer for the tool, or {}.
 
     `payload` is the JSON object that the tool passes to the hook. If `recall` is true, the answer
-    at the start of a session tells the agent what was last decided and left open in its folder.
+    at the start of a session tells the agent the last decisions and the open points of earlier
+    conversations in the same project.
     """
     call = read_call(tool, event, payload)
     if not call.id:
@@ -130,8 +131,9 @@ def _store_model(call: HookCall) -> None:
 def _find_conversation(call: HookCall, process: Process | None) -> ConversationRef | None:
     """Return the conversation of the session that called the hook, or None.
 
-    `process` is the tool's process. If the session is not bound yet, and a conversation waits for
-    the session of this process, bind the session to that conversation.
+    `process` is the tool's process. A pending binding belongs to a process until the id of the
+    session is known. If the session is not bound yet, and a conversation has a pending binding to
+    `process`, bind the session to that conversation.
     """
     ref = find_binding(call.tool, call.id, call.cwd, refresh=call.event in _START_EVENTS)
     if ref or process is None:
@@ -218,8 +220,8 @@ def _handle_event(call: HookCall, ref: ConversationRef) -> dict[str, Any]:
 def _recall(call: HookCall, process: Process | None) -> dict[str, Any]:
     """Return the answer that tells an agent about earlier conversations, or {}.
 
-    The answer is {} if the session gets no recall, or if there is nothing to recall. `process` is
-    the tool's process.
+    The tool decides at which event and for which sessions it accepts such an answer. The answer is
+    {} in all other cases, or if there is nothing to tell. `process` is the tool's process, or None.
     """
     tool = find_tool(call.tool)
     if call.event != tool.recall_event or not tool.recall:

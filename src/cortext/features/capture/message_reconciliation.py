@@ -51,10 +51,10 @@ class Copies:
         self._counts: Counter[tuple[object, ...]] | None = None
 
     def take(self, message: SessionMessage) -> bool:
-        """Match a message with an original, and return whether there is a matching original.
+        """Return whether a message is a copy of an original.
 
-        Each original can be matched only once, so a second equal message counts as new. A redacted
-        original matches too.
+        Each original can have only one copy, so a second equal message counts as new. A message
+        also counts as a copy if its original has been redacted.
         """
         if not self._messages:
             return False
@@ -72,9 +72,13 @@ def find_changes(
 ) -> dict[str, Change]:
     """Return the changes to make to stored messages, by message id.
 
-    A stored message must change if its text has grown in the tool, or if the user abandoned the
-    message or returned to it. `ledger` lists the captured messages, and `reads` are the bound tool
-    sessions.
+    A stored message must change in three cases:
+
+    - Its text has grown in the tool.
+    - The user abandoned the message by going back to an earlier message.
+    - The user returned to a message that was abandoned before.
+
+    `ledger` lists the captured messages, and `reads` are the bound tool sessions.
     """
     stored_by_id = {message.id: message for message in stored}
     changes: dict[str, Change] = {}
@@ -131,9 +135,9 @@ def _find_abandoned(
 def _may_extend(stored: SessionMessage, ledger: Ledger, read: ToolTranscript) -> bool:
     """Return whether new text from the tool may replace the text of the message `stored`.
 
-    The ledger is the list of captured messages. If the message is in the ledger, nobody may have
-    changed the message since its capture. If the message is not in the ledger, it must be the last
-    message of the session.
+    The ledger is the list of captured messages. If the message is in the ledger, the result is True
+    if the message has not changed since its capture. If the message is not in the ledger, the
+    result is True if it is the last message of the session.
     """
     captured = ledger.get(stored.id)
     if captured is None:
@@ -142,7 +146,10 @@ def _may_extend(stored: SessionMessage, ledger: Ledger, read: ToolTranscript) ->
 
 
 def _comparison_key(message: SessionMessage) -> tuple[object, ...]:
-    """Return a key that is equal for a message, its copy in a fork, and its redacted version."""
+    """Return a key for finding copies of a message.
+
+    A message, its copy in a fork of the session, and its redacted version have the same key.
+    """
     calls = tuple(str(call.get("id")) for call in message.tool_calls or ())
     from cortext.model.secrets.detector import mask_text, without_fingerprints
 

@@ -1,10 +1,11 @@
 """Pending bindings: bindings to a tool session whose id is not known yet.
 
 A binding links a conversation to a tool session. Some tools do not pass the id of the session to
-the commands that they run. Then the binding names the tool's process, until the session is known.
-For each process, a file below `running/waiting` names the conversation that waits for the session.
-To find the session, our command prints a nonce: a random text. Only the transcript of the command's
-session contains the nonce.
+the commands that they run. In this case, the binding names the process of the tool until the id is
+known. For each such process, a file below `running/waiting` names the conversation.
+
+To find the session, our command prints a nonce: a random text. Only the transcript of the session
+that ran the command contains the nonce.
 """
 
 from __future__ import annotations
@@ -63,10 +64,11 @@ class _ExchangeStart(Struct, frozen=True):
 def bind_process(
     conversation: ConversationRow | ConversationRef, tool: str, process: Process, nonce: str = ""
 ) -> None:
-    """Add a pending binding: the conversation waits for the session of a tool's process.
+    """Add a pending binding between a conversation and the session of a tool's process.
 
-    `nonce` is the random text that our command prints, or "". The nonce shows which session is
-    meant, because only the transcript of that session contains it.
+    The binding is pending because the id of the session is not known yet. `nonce` is the random
+    text that our command prints, or "". The nonce shows which session is meant, because only the
+    transcript of that session contains it.
     """
     ref = ConversationRef(conversation.workspace, conversation.place)
     stored = Workspace(ref.root).store.read(ref.path)[0].messages
@@ -90,7 +92,10 @@ def bind_process(
 
 
 def find_pending(tool: str, process: Process) -> ConversationRef | None:
-    """Return the conversation that waits for the session of a process, or None."""
+    """Return the conversation that has a pending binding to a process, or None.
+
+    A pending binding waits until the id of the session in the process is known.
+    """
     return _read_process_file(_process_file(tool, process))
 
 
@@ -106,9 +111,10 @@ def _read_process_file(path: str) -> ConversationRef | None:
 def resolve_pending(
     tool: str, session_id: str, path: str, process: Process
 ) -> ConversationRef | None:
-    """Bind a session to the conversation that waits for it, and return the conversation.
+    """Bind a session to the conversation that has a pending binding to the session's process.
 
-    The result is None if no conversation waits for the session of `process`.
+    Return the conversation. The result is None if no conversation has a pending binding to
+    `process`.
     """
     ref = find_pending(tool, process)
     if ref is not None:
@@ -164,10 +170,10 @@ def describe_pending(ref: ConversationRef) -> list[str]:
 
 
 def note_nonce(tool: str, process: Process, nonce: str) -> bool:
-    """Store the nonce that our command printed in the process of a tool.
+    """Store the nonce that our command printed. A nonce is a random text.
 
-    The nonce is a random text that shows which session ran our command. Return whether this is the
-    first nonce of the process.
+    `process` is the process of the tool that ran the command. The nonce shows in which session the
+    command ran. Return whether this is the first nonce of the process.
     """
     path = _process_file(tool, process, "asked")
     first = not os.path.exists(path)
@@ -243,9 +249,10 @@ def _process_of(binding: ToolBinding) -> Process:
 
 
 def _process_label(binding: ToolBinding) -> str:
-    """Return the label of the unknown session of a pending binding.
+    """Return a label for the session of a pending binding.
 
-    The permission to capture the session is stored under this label.
+    The id of the session is not known yet, so the label names the process. The permission to
+    capture the session is stored under this label.
     """
     process = _process_of(binding)
     return f"process {process.pid} {process.started:.2f}"
@@ -302,7 +309,7 @@ def _find_command_start(
 ) -> _ExchangeStart | None:
     """Return the last message before the exchange in which our command ran, or None.
 
-    `ref` is the conversation that waits for the session of `process`.
+    `ref` is the conversation that has a pending binding to `process`.
     """
     began = next(
         (each.start for each in _pending_bindings(ref) if _is_of_process(each, process)), ""

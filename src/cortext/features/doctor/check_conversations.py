@@ -75,10 +75,10 @@ from cortext.workspace.conversation_types import Types
 class _ConversationState(NamedTuple):
     """The readable head and messages of a conversation, and their damage.
 
-    `rescued` holds the messages of `messages.jsonl`. If this file is missing or has no messages,
-    `lost` describes this damage. If the file has fewer messages than the head states, `fewer`
-    describes this. Otherwise `lost` and `fewer` are empty. `stubs` are placeholder messages to add
-    for tool calls without a result.
+    `rescued` holds the messages of `messages.jsonl`. `lost` describes the damage if this file is
+    missing or has no messages. `fewer` has a note if this file has fewer messages than the head
+    states. Without such damage, `lost` and `fewer` are empty. `stubs` are placeholder messages to
+    add for tool calls without a result.
     """
 
     head: SalvagedHead
@@ -137,8 +137,8 @@ def _may_have_more(state: _ConversationState) -> bool:
 def _read_state(place: ConversationPath) -> _ConversationState:
     """Read both files of a conversation and return their state.
 
-    Messages that are missing in the file are taken from git, and from old versions that an earlier
-    repair kept under another name. Raises NewerVersionError or OSError.
+    If messages are missing in `messages.jsonl`, they are taken from git, and from old versions of
+    this file that an earlier repair kept under another name. Raises NewerVersionError or OSError.
     """
     data, exists = _read(place.head)
     lines, has_lines = _read(place.lines)
@@ -245,9 +245,9 @@ def _repair(root: str, place: ConversationPath) -> Repaired | None:
 
 
 def _describe_no_capture(state: _ConversationState) -> str:
-    """Return a clause for the report of a repair: the AI tool had none of the missing messages.
+    """Return a clause for the repair report: the AI tool had none of the missing messages.
 
-    Return "" if no messages are missing that the AI tool could have.
+    Return "" if no message is missing, or if the conversation is bound to no tool session.
     """
     return "; the AI tool had none of the missing messages" if _may_have_more(state) else ""
 

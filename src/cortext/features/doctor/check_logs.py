@@ -71,8 +71,9 @@ class _LogState(NamedTuple):
     """The readable contents of a log, and its damage.
 
     `head` has the readable fields of the head, the session without its messages. `first` is line 1
-    of the file if it is an undamaged head, and the file has no other head; otherwise b"". `rescued`
-    holds the messages. `stubs` are placeholder messages to add for tool calls without a result.
+    of the file if this line is an undamaged head, and the file has no other head. Otherwise `first`
+    is b"". `rescued` holds the messages. `stubs` are placeholder messages to add for tool calls
+    without a result.
     """
 
     head: SalvagedHead
@@ -171,9 +172,9 @@ def _salvage_state(data: bytes, path: str) -> _LogState:
 
 
 def _mark_unrepairable(head: SalvagedHead) -> SalvagedHead:
-    """Return a copy of a log's head (its first line) whose damage is marked as not repairable.
+    """Return a copy of `head` in which all damage is marked as not repairable.
 
-    A log in which no message can be read must not be changed.
+    This is for a log in which no message can be read, because such a log must not be changed.
     """
     return head._replace(troubles=[trouble._replace(mends=False) for trouble in head.troubles])
 
@@ -210,9 +211,9 @@ def _choose_head(head: SalvagedHead, rescued: SalvagedLines, path: str, first: b
 def _without_head(data: bytes, path: str, *, ours: bool) -> _LogState:
     """Return the state of a log whose first line is not a head.
 
-    A head is a session without its messages. Use the newest head elsewhere in the log. If `ours` is
-    true, use the first head instead: the file had a git conflict, and our side comes first. If
-    there is no head, use the readable fields before the first message.
+    A head is a session without its messages. Use the newest head in the log. `ours` is true if the
+    file had a git conflict, in which our side comes first. In this case, use the first head. If the
+    log has no head, use the readable fields before the first message.
     """
     rescued = salvage_lines(data, LOG.records, _is_head)
     found = [_salvage_head_line(line) for _, line in rescued.heads]

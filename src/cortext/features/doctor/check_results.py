@@ -41,8 +41,8 @@ class Problem(msgspec.Struct):
 class Repaired(msgspec.Struct):
     """The result of a repair.
 
-    `did` is a sentence that says what the repair did. `kept` are the paths of the old files, which
-    are kept under other names.
+    `did` is a sentence that says what the repair did. The repair does not delete the old files: it
+    keeps them under other names. `kept` are the paths with these names.
     """
 
     did: str

@@ -1,9 +1,10 @@
 """Check the files in which cortext stores its own state.
 
 These are the lists of known folders, the cache about the copies in the archive, the list of deleted
-sessions, the list of redactions, the redaction key, the setup record and the exported indexes. The
-databases are checked too. They can be built again from conversations: the catalog, the search
-index, and an index in each folder of sessions.
+sessions, the list of redactions, the redaction key, the setup record and the exported indexes.
+
+The databases are checked too: the catalog, the search index, and an index in each folder of
+sessions. They can be built again from the conversations.
 """
 
 from __future__ import annotations

@@ -64,7 +64,8 @@ class ToolHealth(msgspec.Struct):
     hooks and slash commands of cortext are installed: all, some, none, or not used by this tool.
     `server` is the state of our MCP server's entry in the tool's settings, a constant of
     `check_mcp`. `version` is "" if it is unknown. `tested` is False if the version is newer than
-    the version that the tests cover. `recall` says whether recall is on.
+    the version that the tests cover. `recall` says whether the tool's agent is told about earlier
+    decisions when a session starts.
     """
 
     tool: str
@@ -277,11 +278,11 @@ def _note_outdated_commands(tools: list[str], problems: list[Problem]) -> None:
 def _judge_installed(
     what: str, tool: str, missing: list[str], wanted: int, problems: list[Problem]
 ) -> str:
-    """Return ALL, SOME or NONE: how many of cortext's items (such as hooks) a tool has.
+    """Return ALL, SOME or NONE: how many of cortext's items, such as hooks, a tool has.
 
     `missing` are the names of the missing items, and `wanted` is the number of all items. If the
-    result is SOME, add a problem to `problems`. `what` names the items in the text of the problem,
-    such as "hooks of codex".
+    result is SOME, add a problem to `problems`. `what` is the subject of the problem's text, such
+    as "hooks of codex".
     """
     if not missing:
         return ALL

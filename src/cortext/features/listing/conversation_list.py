@@ -400,7 +400,7 @@ class ConversationList:
     def active(self) -> list[ConversationRow]:
         """Return the active conversations of workspaces.
 
-        If there are none, return `self.idle`: the conversations without recent activity.
+        If no conversation is active, return `self.idle`: the conversations without recent activity.
         """
         rows = self.list(ListFilter(tool="")).rows
         active_rows = [row for row in rows if row.status == "active"]

@@ -49,9 +49,10 @@ def add_counts(
 ) -> CountedRows:
     """Return the rows, and fill in the numbers of messages and tokens of tool sessions.
 
-    Sessions that changed are counted for about `patience` seconds, in the order of `rows`. None
-    means no limit. With a limit, large transcripts are not counted. A row that was never
-    counted keeps the number 0, and a row with an outdated count gets the outdated numbers.
+    Sessions that changed since their last count are counted in the order of `rows`. If `patience`
+    is given, the counting stops after about this number of seconds, and large transcripts are
+    skipped. If a session was never counted, its row does not change. If the count of a session is
+    outdated, its row gets the outdated numbers.
     """
     if not any(_needs_counts(row) for row in rows):
         return CountedRows(list(rows), 0)
@@ -66,7 +67,7 @@ def add_counts(
 
 
 def _needs_counts(row: ConversationRow) -> bool:
-    """Return whether a row's numbers must be filled in. This is so for sessions of AI tools."""
+    """Return whether a row is a session of an AI tool. Only these rows need counts."""
     return bool(row.tool) and not row.is_standalone
 
 
@@ -88,10 +89,10 @@ def _count_changed(
     patience: float | None,
     progress: Progress | None,
 ) -> dict[tuple[str, str], SessionCounts]:
-    """Count sessions for about `patience` seconds, store the counts, and return them.
+    """Count sessions, store the counts, and return them.
 
-    None means no limit. With a limit, large transcripts are not counted. The keys of the result are
-    pairs of a tool and a session key.
+    If `patience` is given, the counting stops after about this number of seconds, and large
+    transcripts are skipped. The keys of the result are pairs of a tool and a session key.
     """
     deadline = None if patience is None else time.monotonic() + patience
     # The size of a file with several sessions says nothing about the size of each session.

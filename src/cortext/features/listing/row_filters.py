@@ -48,8 +48,9 @@ def is_in_project(folder: str) -> Callable[[ConversationRow], bool]:
 
     `folder` is the text that a user typed, usually a path. The worktrees of one git repository
     belong together: a row also matches if it took place in the same folder of another worktree. If
-    the user declared that the folder was moved, its new folder counts too. A relative path that
-    does not exist can also be a part of a row's path, such as the name of a project in a list.
+    the user declared that the folder was moved, its new folder counts too. If `folder` is a
+    relative path that does not exist, a row also matches if its path contains this text. For
+    example, the text may be the name of a project in a list.
     """
     folder = os.path.expanduser(folder)
     absolute = os.path.abspath(folder)
@@ -63,13 +64,16 @@ def is_in_project(folder: str) -> Callable[[ConversationRow], bool]:
 
 
 def without_copies(rows: list[ConversationRow], root: str = "") -> list[ConversationRow]:
-    """Return the rows with only the best of several copies of the same conversation.
+    """Return the rows, but only the best of several copies of the same conversation.
 
     Copies exist, for example, in two checkouts of a workspace. They have the same path in their
-    workspace and the same start time. The best copy is the copy in the workspace `root`. If there
-    is none, it is a personal copy that took place in the folder `root`, because lists of `root`
-    show it too. Otherwise it is the copy with the most messages. Copies with more messages than the
-    best copy are returned too.
+    workspace and the same start time. The best copy is the first of these that exists:
+
+    - the copy in the workspace `root`
+    - a personal copy that took place in the folder `root`, because lists of `root` show it too
+    - the copy with the most messages
+
+    A copy with more messages than the best copy is returned too.
     """
     path_counts = Counter([row.path for row in rows if row.workspace.startswith("/")])
     if len(path_counts) == path_counts.total():

@@ -80,7 +80,10 @@ def until(text: str) -> int:
 
 
 def _parse_bound(text: str, end: int) -> int:
-    """Parse a text such as "last week". Return its start if `end` is 0, and its end if it is 1."""
+    """Parse a time such as "last week".
+
+    Return its start if `end` is 0, and its end if `end` is 1.
+    """
     try:
         return _micros(_parse_time(_normalize(text))[end])
     except (ValueError, OverflowError):
@@ -109,7 +112,8 @@ def _parse_range(words: str) -> tuple[datetime | None, datetime | None]:
 def _parse_time(words: str) -> tuple[datetime, datetime]:
     """Parse one time, such as "2026-03" or "3d".
 
-    Return its start and its end. They are equal for a single moment, such as "3d".
+    Return its start and its end. If the text means a single moment, such as "3d", the start and the
+    end are equal.
     """
     if len(words) > _MAX_CHARACTERS:
         raise ValueError(words)

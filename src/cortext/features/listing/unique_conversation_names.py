@@ -44,9 +44,9 @@ class Names:
     def count(self, name: str) -> int:
         """Return the number of rows that a name matches.
 
-        A name matches a session with this id, and a conversation whose path ends with the name. If
-        no session has this id, the name also matches sessions whose id starts with the name, and
-        documents to which a program gave this id.
+        A name matches a session whose id is equal to the name. It also matches a conversation whose
+        path ends with the name. If no session has this id, the name also matches a session whose id
+        starts with the name, and a document to which a program gave this id.
         """
         if exact := self._key_counts[name]:
             return exact + self._path_ends[name]

@@ -83,9 +83,9 @@ def _workspace_of(row: ConversationRow) -> str:
 def _find_copy(row: ConversationRow, session: Session) -> ConversationRef | None:
     """Return the conversation that a session was copied into on this machine, or None.
 
-    `session` is the session of `row`. A copy has the id and the creation time of its session,
-    because two programs may use the same id. A conversation that came from another machine with
-    git does not count.
+    `session` is the session of `row`. The conversation must have the id and the creation time of
+    this session. The id alone is not enough, because two programs may use the same id. A
+    conversation that came from another machine with git does not count.
     """
     created_at = micros(session.created_at)
     roots = [root for root in known_workspaces() if os.path.isdir(root)]
@@ -134,8 +134,8 @@ def _add_messages(workspace: Workspace, place: ConversationPath, session: Sessio
 def _write_source(row: ConversationRow, ref: ConversationRef, session: Session) -> None:
     """Write the fields of a copied session into `session.json` of its new conversation.
 
-    The field `parent_id` names the copied session. This step must be the last step of the copy.
-    Then a conversation with a `parent_id` has all messages of the copied session.
+    The field `parent_id` names the copied session. This step must be the last step of the copy, so
+    that every conversation with a `parent_id` has all messages of the copied session.
     """
     allow(ref.place, row.tool, row.key)
 

@@ -82,7 +82,7 @@ class _Project:
         return bool(base and os.path.isdir(folder)) and _find_root(folder) == _find_root(base) != ""
 
     def _former_folders(self) -> Iterator[str]:
-        """Yield the former folders of the project. The user has moved the project from there."""
+        """Yield the folders in which the project was before the user moved the project."""
         for move in self._moves.moves:
             for folder in self._folders:
                 if f"{folder}/".startswith(f"{move.new}/"):
@@ -121,9 +121,10 @@ def _rows_beside(session: StartedSession) -> Iterator[ConversationRow]:
 
 
 def _shown(catalog: Catalog, rows: list[ConversationRow]) -> Iterator[ConversationRow]:
-    """Yield the rows that lists show, without damaged sessions and documents of programs.
+    """Yield the rows that can be recalled.
 
-    Lists do not show sessions that the user deleted, or sessions that belong to a conversation.
+    Leave out damaged sessions, documents of programs, sessions that the user deleted, and sessions
+    that belong to a conversation.
     """
     deleted = {(session.tool, session.id) for session in forgotten()}
     for row in rows:

@@ -1,6 +1,6 @@
-"""Recall: tell an agent at the start of a session what was last decided and left open.
+"""Recall: tell an agent at the start of a session the last decisions and the open points.
 
-The sentences come from the ends of the last conversations in the same project. Nothing is stored:
+They are sentences from the ends of the last conversations in the same project. Nothing is stored:
 each start reads the conversations again, so deleted and redacted text is never recalled.
 """
 

@@ -278,6 +278,9 @@ def _stems(topic: str) -> list[str]:
 
 
 def _count_stems(text: str, stems: Sequence[str]) -> int:
-    """Return how many of the stems are the start of a word in the text."""
+    """Return the number of stems with which a word in the text begins.
+
+    A stem is a word without its ending.
+    """
     words = " " + " ".join(_WORD.findall(spaced(folded(text))))
     return sum(f" {stem}" in words for stem in stems)

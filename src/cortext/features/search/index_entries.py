@@ -243,8 +243,9 @@ def _text_checksum(text: str) -> int:
 def _entries_checksum(entries: Sequence[TextEntry], checksum: int = 0) -> int:
     """Return a checksum of the texts of index entries.
 
-    `checksum` is the checksum of the entries before them. Comparing the ids of messages is not
-    enough, because some tools give messages no ids, and the text of the last message may grow.
+    `checksum` is the checksum of the entries before these entries. The result shows whether any
+    text has changed. Message ids cannot show this, because some tools give messages no ids, and the
+    text of the last message may grow.
     """
     for entry in entries:
         checksum = crc32(entry.text.encode("utf-8", "replace"), checksum)

@@ -60,13 +60,13 @@ def refresh(
 ) -> RefreshedTexts:
     """Bring the full-text index up to date with `rows`, which must contain all conversations.
 
-    `words` is the index. Conversations in `anew` are read again completely. `patience` limits the
-    reading to a number of seconds; the newest conversations are then read first. None means no
-    limit. `progress` is called with the number of finished conversations and the total number.
+    `words` is the index. Conversations in `anew` are read again completely. If `patience` is given,
+    the newest conversations are read first, and reading stops after this number of seconds.
+    `progress` is called with the number of finished conversations and the total number.
 
     If another process is adding to the index, wait up to `patience` seconds, or one second if
     `patience` is None. If the other process is still not finished, change nothing, and return the
-    reason in `why`.
+    reason in the field `why` of the result.
     """
     checksum, day = _rows_checksum(rows), int(time.time()) // _DAY
     stored = words.mark()
@@ -227,9 +227,9 @@ class _Refresh:
     def _read(self, changed: list[tuple[ConversationRow, str]]) -> tuple[int, int]:
         """Read changed conversations. Return how many were tried, and how many were unreadable.
 
-        A search expects that newer texts have greater numbers in the index, so the oldest
-        conversations are read first. With a time limit, the newest are read first, and `_flush`
-        reverses each batch.
+        The oldest conversations are read first, because a search expects that newer texts have
+        greater numbers in the index. With a time limit, the newest conversations are read first
+        instead. In this case, `_flush` reverses the order of each batch before it is written.
         """
         if not changed:
             return 0, 0

@@ -146,12 +146,16 @@ def find_ranked(
 
 
 def _add_scanned(found: RankedResults) -> RankedResults:
-    """Return the results with the conversations that a search of the transcripts found.
+    """Return a copy of the results, with the conversations that a scan of the transcripts found.
 
-    If the search found the whole query, its conversations come first, and only a few others follow.
-    If it found only parts of the query, its conversations come first if no other conversation has
-    more than half of the words; otherwise they come last. If words were corrected, conversations
-    with only parts of the query are left out.
+    These conversations are called scanned. There are three cases:
+
+    - If the scan found the whole query, the scanned conversations come first, and only a few other
+      conversations follow.
+    - If the scan found only parts of the query, the scanned conversations come first if no other
+      conversation has more than half of the words. Otherwise they come last.
+    - If words of the query were corrected and the scan found only parts of the query, the scanned
+      conversations are left out.
     """
     scanned = found.scanned
     if not scanned.hits or (found.corrections and not scanned.is_whole):

@@ -111,8 +111,9 @@ class SearchScope(msgspec.Struct, frozen=True):
 
     `expression` is an expression for SQLite's full-text search (FTS5). `rows` are the conversations
     to search, and `narrow` filters their texts. `most` is the maximum number of texts. If `each` is
-    not 0, at most `each` messages of one conversation count toward `most`. One more message is
-    returned, to show that the conversation has more matches.
+    not 0, it limits the number of messages from one conversation. If more messages of a
+    conversation match, one more message is returned to show this. This message does not count
+    toward `most`.
     """
 
     expression: str

@@ -1,9 +1,10 @@
 """Search the transcripts themselves for a literal text.
 
 The full-text index has only the first and last characters of long tool output. This scan is the
-last step of a search: it reads the bytes of transcripts, of their copies in the archive and of
-conversations. A transcript whose bytes contain the text is decoded, and its messages are compared.
-Redacted text is not found, because the messages are redacted first.
+last step of a search. It reads the bytes of conversations, of transcripts, and of their copies in
+the archive. If these bytes contain the text, the messages are decoded, and each message is searched
+for the text. Redacted text is not found, because secrets in a message are redacted before the
+message is searched.
 """
 
 from __future__ import annotations

@@ -30,9 +30,10 @@ NO_SCAN = ScanLimits(0)
 class TranscriptScan(msgspec.Struct, frozen=True):
     """The conversations that a scan found, each with its hits, the newest conversation first.
 
-    `is_whole` is true if they contain the whole text, and false if they contain only its parts.
-    `too_large` has the paths of files that were not read because of their size. `left` is the
-    number of conversations that were not read in time.
+    A hit is a message that contains the searched text or its parts. `is_whole` is true if the hits
+    contain the whole text, and false if they contain only its parts. `too_large` has the paths of
+    files that were not read because of their size. `left` is the number of conversations that were
+    not read in time.
     """
 
     hits: dict[Identity, list[SearchHit]] = {}

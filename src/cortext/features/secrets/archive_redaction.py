@@ -76,7 +76,8 @@ def redact_copies(
 def is_archive_redacted(row: ConversationRow, found: Sequence[Finding]) -> bool:
     """Return whether the archive redacts all secrets in `found`, now and in every later sync.
 
-    `found` are secrets in the tool's own files of one conversation, from which a sync copies.
+    A sync copies the tools' own files into the archive. `found` are the secrets in these files of
+    one conversation.
     """
     files, redactors = SessionFiles(), list[Redactor]()
     for tool, id in sessions_of(row):
@@ -114,7 +115,7 @@ class _ArchiveRedaction:
     def redact_others(self, tool: str, paths: Collection[str]) -> None:
         """Redact the archive copies of a tool that belong to no listed session.
 
-        `paths` are the paths of such copies, of all tools.
+        `paths` are the paths of such copies. Copies of other tools in `paths` are skipped.
         """
         own = [path for path in paths if path.startswith(f"{folder_of(tool)}/")]
         self._redact(tool, own, [])

@@ -39,8 +39,8 @@ def text_files(place: ConversationPath, unread: Unread | None = None) -> Iterato
 def loose_files(row: ConversationRow) -> list[str]:
     """Return the paths of the files that are in the folders above a conversation's folder.
 
-    These folders are `conversations/` of the workspace, and the folders below it down to the day
-    folder (the conversations of one day). Files in other subfolders are not included.
+    The outermost of these folders is `conversations/` of the workspace. The innermost is the day
+    folder, which has the conversations of one day. Files in other subfolders are not included.
     """
     place = row.place
     found: list[str] = []
@@ -74,12 +74,12 @@ def files_beside(path: str) -> list[str]:
 
 
 def _is_other_session(match: re.Match[str], ending: str) -> bool:
-    """Return whether a file belongs to a session with a longer id, and not to the expected session.
+    """Return whether a file belongs to another session, whose id only begins with the expected id.
 
-    For example, `a.b.jsonl` begins with the id `a`, but it is the file of the session `a.b`. The
-    group `rest` of `match` is the part of the file name after the expected id. `ending` is the
-    suffix of session files. If `rest` contains "conflict" or a space, a sync program made the file
-    as a copy of the expected session, and the result is False.
+    For example, if the expected id is `a`, the file `a.b.jsonl` belongs to another session: `a.b`.
+    The group `rest` of `match` is the part of the file name after the expected id. `ending` is the
+    suffix of session files. If `rest` contains "conflict" or a space, the result is False: the file
+    is a copy of the expected session that a sync program made.
     """
     rest = match["rest"]
     conflict = "conflict" in rest or " " in rest

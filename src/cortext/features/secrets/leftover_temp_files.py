@@ -85,8 +85,9 @@ def files_in(path: str, unread: list[str] | None = None) -> Iterator[str]:
 def sweep(folders: Iterable[str]) -> list[str]:
     """Remove the abandoned temp files in these folders, and return the temp files that remain.
 
-    Wait up to three seconds for recent temp files, because a process may still be writing them. If
-    that process is only suspended, its write fails later, and nothing is lost.
+    Wait up to three seconds for recent temp files, because a process may still be writing them. A
+    suspended process may lose its temp file. When the process continues, its write fails, and
+    nothing is lost.
     """
     end = time.monotonic() + 3 * _IDLE_SECONDS
     remaining = temps(folders)

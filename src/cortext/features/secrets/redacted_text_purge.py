@@ -63,11 +63,11 @@ def is_unfinished() -> bool:
 
 
 def purge_words(rows: Sequence[ConversationRow] | None = None) -> None:
-    """Remove the texts of these conversations from the catalog and the search index.
+    """Remove the texts of the conversations in `rows` from the catalog and the search index.
 
-    Also remove the texts that an interrupted redaction left there. If `rows` is None, remove only
-    those. Both databases are built again when they are needed. Raises CortextError if some texts
-    may remain.
+    Also remove the texts of conversations whose redaction was interrupted. If `rows` is None,
+    remove only the texts of interrupted redactions. The catalog and the index are built again when
+    they are needed. Raises CortextError if some texts may remain.
     """
     if rows is not None:
         _purge_rows(rows)

@@ -96,14 +96,17 @@ class ArchiveRedactions:
         return name in self._copies
 
     def of_all(self) -> Redactor | None:
-        """Return a redactor for the secrets of all copies of the tool; None if there are none."""
+        """Return a redactor for the secrets of all copies of the tool.
+
+        Return None if the record has no redacted secrets of this tool.
+        """
         return _build_redactor(self._copies.values()) if self._copies else None
 
     def add(self, name: str, prints: Iterable[str]) -> None:
         """Record that the secrets with these fingerprints are redacted in a copy.
 
-        If the record has fingerprints of an earlier key for the copy, do nothing, because then all
-        secrets of the copy are redacted.
+        Do nothing if the recorded fingerprints of the copy were made with an earlier redaction key.
+        In this case, all secrets of the copy are redacted anyway.
         """
         old, key = self._copies.get(name), key_name()
         if old and old.key != key:
@@ -115,7 +118,8 @@ class ArchiveRedactions:
     def put(self, name: str, used: Iterable[str]) -> None:
         """Record that the secrets with the fingerprints `used` are redacted in a copy.
 
-        Unlike `add`, replace fingerprints of an earlier key.
+        If the recorded fingerprints of the copy were made with an earlier redaction key, replace
+        them. (`add` keeps them.)
         """
         old = self._copies.pop(name, None)
         if old and old.key == key_name():
@@ -192,10 +196,10 @@ def write_redacted(source: str, name: str, mask: Mask) -> str:
 def update_redacted_copy(target: str, masked: str, name: str) -> CopyState | None:
     """Replace an archive copy with a redacted file if the two differ only in their redactions.
 
-    The file `masked` is a redacted version of the tool's file, which may also have new text at its
-    end. `target` is the path of the copy, and `name` is its name in the record. Only the redactions
-    differ if the redaction key was replaced, or if a process was killed between two steps. Return
-    the new state of the copy; None if nothing was replaced.
+    `masked` is the path of the redacted file, a redacted version of the tool's file. It may also
+    have new text at its end. `target` is the path of the copy, and `name` is its name in the
+    record. The redactions differ if the redaction key was replaced, or if a process was killed
+    between two steps. Return the new state of the copy; None if nothing was replaced.
     """
     old, new = b"".join(read_packed(target)), read_file(masked)
     if new.startswith(old):

@@ -1,4 +1,4 @@
-"""Read files to scan them for secrets: yield the texts and JSON values that may contain one."""
+"""Read files for a scan: yield the texts and JSON values that may contain a secret."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def read_files_pieces(
     """Read files of any kind, also compressed files. Yield the texts that may contain a secret.
 
     `role` and `ours` become fields of each `TextPiece`. Files that cannot be read are added to
-    `unread`. `having` is the id of a session. It is only for the index file of Codex, which has
-    lines about many sessions: of this file, only lines with the id are read.
+    `unread`. `having` is the id of a session. The index file of Codex has lines about many
+    sessions; only its lines with this id are read.
     """
     for path in paths:
         try:
@@ -155,8 +155,8 @@ def read_line_pieces(path: str, head: str) -> Iterator[TextPiece]:
 def read_document_pieces(path: str, head: str, backup: str) -> Iterator[TextPiece]:
     """Read a session document and its backup, and yield the texts that may contain a secret.
 
-    `head` is the value of `TextPiece.role` for texts outside messages, and `backup` is its value
-    for texts of the backup.
+    `head` and `backup` are values for `TextPiece.role`: `head` for texts outside messages, and
+    `backup` for texts in the backup.
     """
     data = read_file(path)
     if may_hold_secret(data):

@@ -56,8 +56,7 @@ class SessionFiles:
     def own(self, tool: str, id: str) -> list[str]:
         """Return the paths of the tool's own files of a session.
 
-        OpenCode stores all sessions in one file, so the path of this file is returned for each of
-        them.
+        OpenCode stores all sessions in one file, so all its sessions have the same path.
         """
         return self._find(tool, id, transcript_folders.own_home(tool), is_copy=False)
 

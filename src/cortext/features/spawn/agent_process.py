@@ -167,8 +167,8 @@ class Talk:
     def exited(self) -> bool:
         """Return whether the program has exited.
 
-        If possible, the process stays a zombie. Its id is then not used for another process, and a
-        signal to its process group is safe.
+        If possible, the exited process stays a zombie. No other process gets the id of a zombie, so
+        a signal to the process group of the program is safe.
         """
         if self._code is None and hasattr(os, "waitid"):
             options = os.WEXITED | os.WNOWAIT | os.WNOHANG

@@ -96,8 +96,9 @@ def _section(
 ) -> dict[str, Any]:
     """Return the JSON object `name` inside the object `value`.
 
-    Return {} if it is missing or not an object. For warnings, `path` is the settings file, and
-    `within` says where `value` is in it.
+    If there is no such object, return {}. If `value` or the part `name` exists but is not an
+    object, also add a warning to `warnings`. The warning names the settings file `path` and the
+    part of the file. `within` is the name of the part `value`, such as "spawner.".
     """
     if value is None:
         return {}

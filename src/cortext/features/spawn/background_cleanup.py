@@ -34,8 +34,8 @@ class CleanupLimits(msgspec.Struct, frozen=True):
     """The time limits of a clean-up, in microseconds since 1970.
 
     A session is old if its last message was written at or before `old`. `future` is the time at
-    which the clean-up starts. If the last message of a session is later than `future`, this time is
-    wrong.
+    which the clean-up starts. If the time of a session's last message is later than `future`, the
+    time of this message is wrong.
     """
 
     old: float

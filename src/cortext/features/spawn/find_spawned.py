@@ -40,10 +40,10 @@ def find_spawned(query: str) -> SpawnMatches:
 
 
 def _search_messages(text: str, rows: Sequence[ConversationRow]) -> SpawnMatches:
-    """Return the sessions whose messages contain all words, the latest first.
+    """Return the sessions whose messages contain all words of a text, the latest first.
 
-    Sessions with all words in one message are preferred. The search stops after `_SEARCH_SECONDS`
-    seconds; then the result has a note.
+    If some sessions have all words in one message, return only these sessions. The search stops
+    after `_SEARCH_SECONDS` seconds; then the result has a note.
     """
     end = time.monotonic() + _SEARCH_SECONDS
     words = text.casefold().split()

@@ -160,11 +160,12 @@ class SpawnSession:
         tokens: int | None = None,
         retries: str = "",
     ) -> None:
-        """Save a question of the user and its answer durably, both or neither.
+        """Save a question of the user together with its answer, durably.
 
-        If the save fails, raise SessionStorageError; the next save includes both. `asked_at` is the
-        time when the question was typed; None means now. `tokens` is the number of tokens of the
-        answer. If the question repeats an earlier turn, `retries` is the id of that turn.
+        Either both are saved or neither is. If the save fails, raise SessionStorageError; the next
+        save includes both. `asked_at` is the time when the question was typed; None means now.
+        `tokens` is the number of tokens of the answer; None means an estimate. If the user asked
+        the question again, `retries` is the id of the earlier turn.
         """
         question = SessionMessage(
             "user",

@@ -54,10 +54,10 @@ class Held:
     """Delays Ctrl+C, SIGTERM and SIGHUP while the agent's program runs.
 
     cortext must end the agent's program before a signal may end cortext. Therefore `begin` replaces
-    the signal handlers, and signals wait. After `release`, the next signal calls its original
-    handler at once, which usually raises an exception. After `hold`, signals wait again. `end`
-    restores the original handlers, and calls them for the signals that wait. A signal that had no
-    Python handler is not delayed.
+    the signal handlers, so that each signal waits. `release` lets signals pass: each signal calls
+    its original handler at once, which usually raises an exception. After `hold`, signals wait
+    again. `end` restores the original handlers, and calls them for the signals that wait. If the
+    original handler of a signal is not a Python function, the signal is not delayed.
     """
 
     def __init__(self) -> None:

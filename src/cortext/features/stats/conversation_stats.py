@@ -33,12 +33,13 @@ _LONGEST_RESULT = 200
 
 
 class ConversationCount(msgspec.Struct, frozen=True):
-    """The numbers of one conversation for the statistics.
+    """The statistics of one conversation.
 
     An exchange is a user message with everything up to the next user message. `days` has the number
-    of messages on each local date. `hours` and `weekdays` (0 is Monday) have numbers of user
-    messages. `tokens` is None if there is no session to read. `recorded_usd` is the cost that the
-    tool recorded, or None. `damage` describes the unreadable part of the session, or is "".
+    of messages on each local date. `hours` has the number of user messages in each hour of the day,
+    and `weekdays` on each day of the week (0 is Monday). `tokens` is None if there is no session to
+    read. `recorded_usd` is the cost that the tool recorded, or None. `damage` describes the
+    unreadable part of the session, or is "".
     """
 
     tool: str = UNKNOWN
@@ -54,7 +55,7 @@ class ConversationCount(msgspec.Struct, frozen=True):
 
 
 def empty_count(row: ConversationRow, damage: str = "") -> ConversationCount:
-    """Return the numbers of a conversation that was not read: only its tool is known.
+    """Return the statistics of a conversation that was not read: only its tool is known.
 
     `damage` says why the conversation cannot be read.
     """
@@ -62,7 +63,7 @@ def empty_count(row: ConversationRow, damage: str = "") -> ConversationCount:
 
 
 def count_conversation(row: ConversationRow, since: datetime | None = None) -> ConversationCount:
-    """Read a conversation and return its numbers for the statistics.
+    """Read a conversation and return its statistics.
 
     If `since` is given, count only messages from that time on. Damaged parts are left out.
     """
@@ -125,10 +126,10 @@ def _tools_of(session: Session) -> str:
 
 
 class KnownCounts(msgspec.Struct, frozen=True):
-    """The numbers of standalone sessions (which belong to no workspace) that are known so far.
+    """The statistics of standalone sessions, which belong to no workspace.
 
-    `parts` has the numbers of each session. `unread` is how many sessions are not read yet; their
-    numbers are 0.
+    `parts` has the statistics of each session. `unread` is the number of sessions that are not read
+    yet. The statistics of these sessions are still empty.
     """
 
     parts: list[tuple[ConversationRow, ConversationCount]]
@@ -153,8 +154,8 @@ class StandaloneCounts:
     def catch_up(self, rows: Sequence[ConversationRow], patience: float) -> None:
         """Start a thread that reads the changed sessions. Wait for it at most `patience` seconds.
 
-        `rows` are all standalone sessions; the numbers of other sessions are dropped. If an earlier
-        thread is still reading, only wait for that thread.
+        `rows` are all standalone sessions. The known statistics of any other session are dropped.
+        If an earlier thread is still reading, only wait for that thread.
         """
         if not self.goes_on:
             current = {row.identity for row in rows}

@@ -34,7 +34,10 @@ class Totals(Struct):
 
 
 class DayStats(Struct):
-    """The number of conversations and messages on one day, a local date in ISO format."""
+    """The number of conversations and the number of messages on one day.
+
+    `day` is the local date in ISO format.
+    """
 
     day: str
     conversations: int = 0
@@ -42,9 +45,9 @@ class DayStats(Struct):
 
 
 class Share(Struct):
-    """The numbers for all conversations of one type, tool or model.
+    """The totals of all conversations that have the same type, tool or model.
 
-    `cost_usd` includes only known costs.
+    `name` is the name of the type, tool or model. `cost_usd` includes only known costs.
     """
 
     name: str
@@ -64,7 +67,7 @@ class CountedTokens(Struct):
     """The tokens of all counted conversations.
 
     `reported` are the tokens that tools reported. `estimated` are the tokens of the other
-    conversations, with one token for four characters.
+    conversations. The estimate is one token for four characters.
     """
 
     reported: TokenStats
@@ -159,9 +162,9 @@ def gather(
 
     `wanted` selects conversations. If `wanted.since` is set, only messages since then are counted.
     If `everywhere` is true, conversations of all workspaces and folders are included. Tool sessions
-    that belong to no workspace are included too, unless `wanted.tool` is "". `more` holds further
-    conversations with numbers that the caller has already counted. A damaged conversation is listed
-    in the result, and its readable part is counted.
+    that belong to no workspace are included too, unless `wanted.tool` is "". `more` are further
+    conversations to include, each with its statistics, which the caller has already computed. A
+    damaged conversation is listed in the result, and its readable part is counted.
     """
     conversations = ConversationList(root, everywhere=everywhere)
     prices = load_prices(str(conversations.config["stats.prices"]))

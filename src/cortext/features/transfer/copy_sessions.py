@@ -36,9 +36,10 @@ class Copied(NamedTuple):
 def copy_sessions(source: SessionStore, target: SessionStore) -> Copied:
     """Copy all sessions from one store to another.
 
-    If the target has an equal session, nothing is written. If the target has an older version whose
-    messages are all in the source, it is updated. If the target has any other session with the same
-    id, that session stays unchanged, and the copy counts as failed.
+    If the target has an equal session, nothing is written. If the target has an older version of
+    the session, and the source has all messages of this version, the older version is updated. If
+    the target has any other session with the same id, that session stays unchanged, and the copy
+    counts as failed.
     """
     result = Copied([], [], [])
     for id in source.list_session_ids():

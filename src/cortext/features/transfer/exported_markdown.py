@@ -1,8 +1,8 @@
 """The markdown document of a workspace conversation, as a part of an exported session.
 
-An export stores the document in `extra`, the unknown keys of a session, so every export format can
-contain it. A session store that has no documents keeps the key. So the document is still there if
-the session is exported again.
+An export stores the document in `extra`, the field for unknown keys of a session, so every export
+format can contain the document. A session store that cannot store documents keeps the unknown key.
+So the document is still there if the session is exported again.
 """
 
 from __future__ import annotations

@@ -22,9 +22,9 @@ from cortext.workspace.known_folders import known_workspaces
 class Imported(msgspec.Struct, frozen=True):
     """The outcome of an import.
 
-    `id` is the id of the conversation. `notes` name the parts that could not be read. `is_new` is
-    False if the conversation existed before. `added` is then the number of messages that were added
-    to it.
+    `id` is the id of the conversation. `notes` name the parts that could not be read. If the
+    conversation existed before the import, `is_new` is False, and `added` is the number of messages
+    that were added to the conversation.
     """
 
     id: str

@@ -59,14 +59,19 @@ class PriceTier(Rates, frozen=True):
 
 
 class Price(Rates, frozen=True):
-    """The price of a model at one time. `tiers` are in ascending order of `above`."""
+    """The price of a model at one time.
+
+    `tiers` are the prices for requests with a longer prompt, in ascending order of `above`. A tier
+    is used if the prompt has more than `above` tokens.
+    """
 
     tiers: tuple[PriceTier, ...] = ()
 
     def cost(self, tokens: TokenUsage) -> float:
         """Return the cost of one answer in US dollars.
 
-        A tier applies to all tokens of a request, not only to those above its limit.
+        A long prompt may have another price, a tier. This price applies to all tokens of the
+        request, not only to the tokens above the limit of the tier.
         """
         rates: Rates = self
         if self.tiers:
@@ -175,9 +180,9 @@ def _is_built_in(name: str) -> bool:
 
 
 def _active(prices: Sequence[KnownPrice], at: int) -> int:
-    """Return the index of the price that applies at a time in microseconds since 1970.
+    """Return the index of the price to use at a time in microseconds since 1970.
 
-    This is the last price that is active at the time. If none is active, it is the first price.
+    This is the last price that is active at this time. If no price is active, use the first price.
     """
     days, time_of_day = divmod(at, _DAY)
     day, minute = _FIRST_DAY + days, time_of_day // _MINUTE

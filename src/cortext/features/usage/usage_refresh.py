@@ -77,7 +77,10 @@ def _read_changed(catalog: Catalog, cost_of: CostOf, progress: Progress | None) 
 
 
 def _fingerprinted(source: TranscriptSource) -> TranscriptSource:
-    """Return a copy of a source whose fingerprint also changes with the files of sub-agents."""
+    """Return a copy of a transcript source with another fingerprint.
+
+    The new fingerprint changes if the transcript or a transcript of its sub-agents changes.
+    """
     home = transcript_folders.home_of(source.tool, source.path)
     side = beside(open_bridge(source.tool, home), source)
     text = f"{source.print} {side or ''}".encode("utf-8", "surrogateescape")

@@ -66,8 +66,8 @@ def gather_usage(
     """Return the usage of all tools, in groups.
 
     `since` and `until` are times in microseconds since 1970; None means no limit. `folder` is the
-    path of a project: only sessions that took place there are counted. Days, weeks and months are
-    local. If `by` is one of these, the groups are in the order of time. Otherwise the most
+    path of a project: only sessions that took place there are counted. If the groups are days,
+    weeks or months, they begin in local time and are in the order of time. Otherwise the most
     expensive group comes first.
     """
     sums = load_usage(root, since=since, until=until, progress=progress)

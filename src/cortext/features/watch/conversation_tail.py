@@ -154,9 +154,9 @@ def compare_messages(old: Sequence[SessionMessage], new: Sequence[SessionMessage
 
 
 def _drop_empty_answer(messages: Sequence[SessionMessage], numbers: Sequence[int]) -> Sequence[int]:
-    """Return the numbers without the number of the last message, if this is an empty answer.
+    """Return `numbers` without the number of the last message if that message is an empty answer.
 
-    OpenCode writes such an answer before it has any text.
+    OpenCode writes an answer to the file before the answer has any text.
     """
     last = messages[-1] if numbers and numbers[-1] == len(messages) else None
     is_empty = last and last.role == "assistant" and not (last.content or last.tool_calls)

@@ -170,9 +170,10 @@ class WatchLoop:
         return False
 
     def _report_failures(self, doing: str, now: Iterable[str]) -> None:
-        """Report the failures `now` of the work `doing`, except for failures of its previous run.
+        """Report the failures of a piece of work, except failures that its previous run also had.
 
-        A failure that disappears and comes back is reported again.
+        `doing` names the work, and `now` are its failures. If a failure disappears and comes back,
+        it is reported again.
         """
         before, now = self._failures.get(doing, set()), set(now)
         self._failures[doing] = now
@@ -248,8 +249,9 @@ class WatchLoop:
     ) -> None:
         """Pause the idle conversations of one workspace.
 
-        `active` are its active conversations. Add to `due` the times at which they must be checked
-        again. A conversation that a tool still has open is tried again a minute later.
+        `active` are the active conversations of the workspace. Add to `due` the times at which
+        these conversations must be checked again. If a tool still has an idle conversation open,
+        the next check is a minute later.
         """
         minutes = float(Config.load(root)["sessions.pause_minutes"])
         if not minutes:

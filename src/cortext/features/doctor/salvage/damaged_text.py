@@ -207,10 +207,10 @@ def repair_value_characters(value: Any) -> Any:
 
 
 def _replace_surrogates(value: Any) -> Any:
-    """Return a text without lone surrogates, or a shallow copy of a list or a dict.
+    """Replace lone surrogates in a text or in the keys of a dict, and return the result.
 
-    A lone surrogate is half of a character that was cut. The keys of a copied dict have no lone
-    surrogates. Other values are returned as they are.
+    A lone surrogate is half of a character that was cut. The values in a dict do not change. A list
+    is copied, but its items do not change. Any other value is returned unchanged.
     """
     if isinstance(value, str):
         return _SURROGATE.sub("\ufffd", value)

@@ -75,12 +75,14 @@ def _object_at(text: str, start: int) -> tuple[JsonObject | None, int]:
 
 
 def _value_at(text: str, start: int) -> tuple[tuple[Any, int] | None, int]:
-    """Return the JSON value that starts at a position, and the cost of the scan.
+    """Return the JSON value that starts at a position, its end position, and the cost of the scan.
 
-    The value comes with its end position. Instead of both, None is returned if there is no valid
-    value. The cost is the number of characters that were scanned without a result. A failing
-    decoder counts all lines before the error, which is slow in a long text. So the decoder first
-    gets a short part of the text, and a longer part only if the value does not end in it.
+    The value and its end position are a tuple, or None if no valid value starts there. The cost is
+    the number of characters that were scanned without a result.
+
+    The decoder first gets a short part of the text, and a longer part only if the value does not
+    end in the short part. This saves time: before the decoder reports an error, it counts all lines
+    before the error, which is slow in a long text.
     """
     size, cost = _WINDOW, 0
     while True:
@@ -162,7 +164,8 @@ def _scan_budget(text: str) -> int:
 def inner_messages(value: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the objects in the list `messages` of a JSON object; [] if there is no such list.
 
-    A damaged file may contain a whole session, with such a list, where a record is expected.
+    Normally only a whole session has this list. A damaged file may contain a whole session in the
+    place of a record.
     """
     inner = value.get("messages")
     items = cast("list[Any]", inner) if isinstance(inner, list) else []

@@ -43,10 +43,10 @@ def committed_versions(path: str) -> Iterator[bytes]:
 def add_from_git(
     path: str, table: RecordTable, rescued: SalvagedLines, most: int | None
 ) -> SalvagedLines:
-    """Add messages that a file has lost, but git has, and return the salvaged lines.
+    """Add the messages that a file has lost but git still has, and return the salvaged lines.
 
-    `rescued` holds the salvaged lines of the file. If git has no other messages, return `rescued`
-    unchanged. If git has more than `most` other messages, also return `rescued` unchanged, because
+    `rescued` holds the salvaged lines of the file. If git has no lost message, return `rescued`
+    unchanged. If git has more than `most` lost messages, also return `rescued` unchanged, because
     the user may have removed these messages on purpose. If `most` is None, there is no limit.
     """
     for data in committed_versions(path):
@@ -75,7 +75,7 @@ def _merge_rows(rescued: SalvagedLines, found: SalvagedLines) -> list[_Row]:
     """Return the rows of `rescued` together with the rows that are only in `found`.
 
     A row is a message with its line. `found` is the version of the file in git. Each added row
-    keeps its place: it comes after the same row as in `found`.
+    comes after the same row of `rescued` as in `found`.
     """
     present_ids = {message.id for message in rescued.messages}
     after: dict[str, list[_Row]] = {}

@@ -61,8 +61,8 @@ def describe_missing_results(
 ) -> list[Trouble]:
     """Return the damage entry that reports tool calls without a result.
 
-    `stubs` are the placeholder results for these calls. Return [] if there are none. `line` is the
-    line number to report, or None.
+    `stubs` are the placeholder results for these calls. Return [] if `stubs` is empty. `line` is
+    the line number to report, or None.
     """
     if not stubs:
         return []

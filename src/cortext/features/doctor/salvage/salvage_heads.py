@@ -139,11 +139,12 @@ def merge_fitting_fields(
 def _add_valid_fields(
     parts: Sequence[_Field], known: Head, fits: Callable[[Head], object], holders: frozenset[str]
 ) -> None:
-    """Add every valid field in `parts` to the dict `known`, the fields of a session.
+    """Add every valid field in `parts` to the dict `known`, which has the fields of a session.
 
-    If the fields are not valid together, the first half and the second half are added separately.
-    This finds one damaged field among thousands in a few steps. `fits` raises ValueError if a dict
-    has an invalid field. `holders` are the names of fields that contain other fields.
+    If the fields in `parts` are not valid together, split `parts` into two halves, and add each
+    half in the same way. This finds one damaged field among thousands in a few steps. `fits` raises
+    ValueError if a dict has an invalid field. `holders` are the names of fields that contain other
+    fields.
     """
     if not parts:
         return

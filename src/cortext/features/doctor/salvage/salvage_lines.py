@@ -64,8 +64,8 @@ def salvage_lines(
     """Return every record that can be read from a damaged file with one record per line.
 
     `table` is the record format of the file. `is_head` is a function that says whether a line is a
-    head (a session without its messages), or None if the file has no heads. `first` is the number
-    of the first line.
+    head (a session without its messages), or None if the file has no heads. `first` is the line
+    number at which `data` starts in the file.
     """
     sound = read_sound_lines(data, table, first)
     if sound is not None:
@@ -82,7 +82,8 @@ def salvage_lines(
 def unify_text(data: bytes, first: int = 1) -> tuple[bytes, list[Trouble]]:
     """Return the contents of a file in UTF-8 without git conflict markers, and the damage found.
 
-    The lines of both sides of a conflict are kept. `first` is the number of the first line.
+    The lines of both sides of a conflict are kept. `first` is the line number at which `data`
+    starts in the file.
     """
     troubles: list[Trouble] = []
     data, was = convert_to_utf8(data)
@@ -371,9 +372,10 @@ _SIMILARITY = 0.7
 def with_known_role(value: dict[str, Any], key: str = "role") -> dict[str, Any] | None:
     """Return a copy of a message record with a valid role; None if no role must be corrected.
 
-    A misspelt role, or a role name of another program, becomes the role that it means. Any other
-    role becomes "assistant" with the old role as name. Then nobody takes the message for words of
-    the user or for an instruction. `key` is the field with the role.
+    A misspelt role, or a role name of another program, is replaced by the role that was meant. Any
+    other role is replaced by "assistant", so that nobody takes the message for words of the user or
+    for an instruction. The old role is kept in the field `name` if the record has no name. `key` is
+    the field with the role.
     """
     role = value.get(key)
     if not isinstance(role, str) or not role or role in ROLES:
