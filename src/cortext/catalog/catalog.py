@@ -1,8 +1,8 @@
 """The catalog: a database with one row for each conversation and session, made from their files.
 
 Lists read these rows and not the files. A refresh calls `stat` for each file, reads the files that
-changed, and updates their rows. The modules `workspace_conversations`, `tool_sessions`,
-`log_sessions` and `program_documents` refresh one kind of source each.
+changed, and updates their rows. The modules `workspace_refresh`, `tool_session_refresh`,
+`log_session_refresh` and `document_refresh` refresh one kind of source each.
 """
 
 from __future__ import annotations
