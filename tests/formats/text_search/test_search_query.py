@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cortext.formats.text_search.query_words import split_phrase
 from cortext.formats.text_search.search_query import Term, find, folded, parse, snippet, spaced
 from cortext.formats.text_search.text_folding import bare
 
@@ -307,3 +308,13 @@ def test_find_marks_first_of_overlapping_terms() -> None:
     """A phrase and a word of it are one place."""
     query = parse('"rest api" api rest')
     assert find("a REST API, and api", query.terms) == [(2, 10), (16, 19)]
+
+
+def test_phrase_is_split_into_words_unless_its_script_has_no_spaces() -> None:
+    def words(phrase: str) -> list[tuple[str, ...]]:
+        (term,) = parse(f'"{phrase}"').terms
+        return [part.tokens for part in split_phrase(term)]
+
+    assert words("красная лиса") == [("красная",), ("лиса",)]
+    assert words("red fox") == [("red",), ("fox",)]
+    assert len(words("红狐狸")) == 1

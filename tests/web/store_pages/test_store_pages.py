@@ -82,6 +82,22 @@ async def test_search_finds_words_in_own_conversations_only() -> None:
 
 
 @in_loop
+async def test_search_says_if_the_store_has_more_conversations_than_it_reads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for module in ("store_conversation_list", "store_conversation_scan"):
+        monkeypatch.setattr(f"cortext.web.store_pages.{module}.MOST", 2)
+    store = MemoryConversationStore()
+    for number in range(3):
+        id = await store.create(owner="anna")
+        await store.add_message(id, Message("user", f"bill {number}"))
+    async with browsing(served(store)) as client:
+        found = (await client.get("/kept?q=bill", headers=BEARER)).text
+        assert found.count('class="found"') == 2
+        assert "Only the latest 2 conversations were searched." in found
+
+
+@in_loop
 async def test_conversation_page_shows_metadata_as_text() -> None:
     """Its metadata, as text; and no last message where there is none."""
     store = MemoryConversationStore()

@@ -60,7 +60,9 @@ class Signals:
 
     def _raise(self, error: BaseException) -> None:
         if self._is_held:
-            self._delayed = self._delayed or error
+            # A signal that ends the program comes only once, so Ctrl+C must not hide it.
+            if self._delayed is None or isinstance(error, EndSignal):
+                self._delayed = error
         elif self.tell is not None and isinstance(error, EndSignal):
             self.tell(error)
         else:

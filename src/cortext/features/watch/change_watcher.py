@@ -263,7 +263,10 @@ class Watcher:
         """
         if "/.cortext/" in path or path.endswith(".lock"):
             return ""
-        return next((n for f, (n, _) in self._folders.items() if path.startswith(f)), "")
+        for folder, (name, _) in self._folders.items():
+            if f"{path}/".startswith(f"{folder}/"):
+                return name
+        return ""
 
 
 def _current_folders() -> dict[str, tuple[str, Print]]:

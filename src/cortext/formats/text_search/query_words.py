@@ -63,9 +63,9 @@ def term_text(term: Term) -> str:
 def split_phrase(term: Term) -> list[Term]:
     """Return each word of a phrase as its own search term.
 
-    A phrase with a letter that is not ASCII, as in Chinese, stays whole.
+    A phrase in a script without spaces, such as Chinese, stays whole.
     """
-    if len(term.tokens) == 1 or not all(map(str.isascii, term.tokens)):
+    if len(term.tokens) == 1 or any(map(is_one_character_word, term.tokens)):
         return [term]
     return [Term((token,)) for token in term.tokens]
 

@@ -19,7 +19,7 @@ def url_without_secrets(url: str) -> str:
     """Return a URL for an error message.
 
     If the URL contains an `@`, the user, the password and the options after `?` are removed.
-    Otherwise the URL is returned unchanged.
+    Otherwise only the options after `?` are removed.
     """
     before, at, after = url.rpartition("@")
     address = after.partition("?")[0]

@@ -43,9 +43,8 @@ class Match(NamedTuple):
 class StoreSearchResult(NamedTuple):
     """The result of a search in a store.
 
-    - `total`: the number of conversations in the list of the store, at most `MOST`
-    - `looked`: the number of conversations that were read before the time ran out; if the time did
-      not run out, `looked` is the same as `total`
+    - `total`: the number of conversations in the list of the store
+    - `looked`: the number of conversations that were searched
     - `more`: whether there are more matches than `matches`
     - `wrong`: the reason why the search failed; "" if it did not fail
     """
@@ -58,8 +57,8 @@ class StoreSearchResult(NamedTuple):
 
     @property
     def left(self) -> bool:
-        """Whether the search ran out of time before it had read all conversations."""
-        return self.looked < self.total or self.total > MOST
+        """Whether some conversations were not searched: too little time, or more than `MOST`."""
+        return self.looked < self.total
 
 
 async def find(kept: StoreListRequest, words: str) -> StoreSearchResult:
@@ -69,7 +68,8 @@ async def find(kept: StoreListRequest, words: str) -> StoreSearchResult:
     its title or one of its messages matches.
     """
     query = search_query.parse(words)
-    entries = (await kept.entries())[:MOST]
+    listed = await kept.entries()
+    entries = listed[:MOST]
     matches: list[Match] = []
     end, looked = asyncio.get_running_loop().time() + _TIME_LIMIT, 0
     while query.whole and looked < len(entries) and len(matches) <= _MAX_MATCHES:
@@ -79,8 +79,9 @@ async def find(kept: StoreListRequest, words: str) -> StoreSearchResult:
         matches += await asyncio.to_thread(_matches, conversations, query)
         looked += _BATCH
     more = len(matches) > _MAX_MATCHES
-    looked = len(entries) if not query.whole or more else min(looked, len(entries))
-    return StoreSearchResult(matches[:_MAX_MATCHES], looked, len(entries), more)
+    if not query.whole or more:
+        return StoreSearchResult(matches[:_MAX_MATCHES], len(listed), len(listed), more)
+    return StoreSearchResult(matches, min(looked, len(entries)), len(listed), more)
 
 
 def _matches(conversations: Sequence[Conversation], asked: search_query.Query) -> list[Match]:

@@ -30,7 +30,7 @@ class ServerAddress(NamedTuple):
     secrets: list[str]
 
     def __repr__(self) -> str:
-        return f"Place({self.shown})"
+        return f"{type(self).__name__}({self.shown})"
 
     @property
     def secure(self) -> bool:
