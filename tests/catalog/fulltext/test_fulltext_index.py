@@ -284,3 +284,22 @@ def test_very_long_texts_and_texts_with_nuls_are_indexed(words: FulltextIndex) -
     assert [spot.number for spot in find(words, "literal")] == [3]
     shutil.rmtree(Path(words.lock).parent)
     assert not find(words, "literal")
+
+
+def test_texts_that_are_no_lines_are_stored_and_deleted_with_their_conversation(
+    words: FulltextIndex,
+) -> None:
+    second = TextEntry(2, "user", 2, "zwei plane", shown="zwei Pläne")
+    words.put(A, "1", [TextEntry(1, "user", 1, "one plan"), second], keep=False)
+    words.put(B, "1", entries("a line"), keep=False)
+    (match,) = find(words, "plane")
+    assert words.stored_texts(match.id) == (1, ["one plan", "zwei Pläne"])
+    words.drop([A])
+    assert words.stored_texts(match.id)[1] == []
+
+
+def test_damaged_stored_texts_are_left_out(words: FulltextIndex) -> None:
+    words.put(A, "1", [TextEntry(1, "user", 1, "one plan")], keep=False)
+    with sqlite3.connect(words.path) as db:
+        db.execute("UPDATE texts SET packed = x'00ff'")
+    assert words.stored_texts(1) == (1, [])

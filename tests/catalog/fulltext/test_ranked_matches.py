@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from cortext.catalog.fulltext import ranked_matches
 from cortext.catalog.fulltext.fulltext_index import FulltextIndex, Identity, TextEntry
 from cortext.catalog.fulltext.ranked_matches import RankingScope
 
@@ -74,3 +75,49 @@ def test_text_with_exact_word_is_first_text_of_its_conversation(
     put(ranked_index, "one", *(("user", text) for text in texts))
     [found] = ranked_index.rank(["general"], EVERYWHERE)
     assert [match.number for match in found.texts] == [2, 3, 1]
+
+
+@pytest.fixture
+def few_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ranked_matches, "MOST_TEXTS", 5)
+
+
+@pytest.mark.usefixtures("few_texts")
+@pytest.mark.parametrize("common", ["cache", "cac*"])
+def test_old_conversation_with_rare_word_has_the_common_word_next_to_it(
+    common: str, ranked_index: FulltextIndex
+) -> None:
+    old = put(ranked_index, "old", ("user", "The cache of the wombat."), ("user", "Clear it."))
+    for number in range(20):
+        put(ranked_index, f"new {number}", ("user", "A cache is full."))
+    found = ranked_index.rank([common, "wombat"], EVERYWHERE)
+    assert (found[0].identity, found[0].words) == (old, frozenset([0, 1]))
+    assert found[0].texts[0].number == 1
+
+
+@pytest.mark.usefixtures("few_texts")
+def test_common_word_weighs_little_although_few_of_its_texts_are_considered(
+    ranked_index: FulltextIndex,
+) -> None:
+    rare = put(ranked_index, "rare", ("user", "A wombat sleeps."))
+    for number in range(30):
+        put(ranked_index, f"new {number}", ("user", "A cache is full of caches."))
+    assert ranked_index.rank(["cache", "wombat"], EVERYWHERE)[0].identity == rare
+
+
+@pytest.mark.usefixtures("few_texts")
+def test_all_texts_are_considered_if_few_conversations_are_searched(
+    ranked_index: FulltextIndex,
+) -> None:
+    for number in range(20):
+        put(ranked_index, f"{number}", ("user", "A cache is full."))
+    narrow = RankingScope(lambda _: True, is_narrow=True)
+    assert len(ranked_index.rank(["cache"], narrow)) == 20
+    assert len(ranked_index.rank(["cache"], EVERYWHERE)) == 5
+
+
+def test_phrase_is_ranked_as_one_word(ranked_index: FulltextIndex) -> None:
+    phrase = put(ranked_index, "phrase", ("user", "The full cache was cleared."))
+    put(ranked_index, "words", ("user", "The cache is full."), ("user", "Full of caches."))
+    found = ranked_index.rank(["full cache"], EVERYWHERE)
+    assert [each.identity for each in found] == [phrase]

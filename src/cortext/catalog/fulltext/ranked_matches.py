@@ -357,10 +357,11 @@ class _Ranking:
         """
         quoted = f'"{word.removesuffix("*")}"'
         if word.endswith("*"):
-            return dict.fromkeys(self._ids("words", f"{quoted}*"), 1.0)
+            return dict.fromkeys(self._last_ids(word, "words", f"{quoted}*"), 1.0)
         if " " in word:
-            phrase = self._terms.get(quoted)
-            return dict.fromkeys(self._ids("words", quoted) if phrase is None else phrase, 1.0)
+            if quoted in self._terms:
+                return dict.fromkeys(self._terms[quoted], 1.0)
+            return dict.fromkeys(self._last_ids(word, "words", quoted), 1.0)
         exact = {*self._last_ids(word, "words", quoted)}
         found = {
             id: 1.0 if id in exact else _STEM_WEIGHT for id in self._last_ids(word, "stems", quoted)
