@@ -35,6 +35,7 @@ def matches(question: str, text: str) -> bool:
     [
         ("cache plan", "the plan for our cache"),
         ('"our cache"', "the plan for our cache"),
+        ('"our cac', "the plan for our cache"),
         ("redis OR cache", "the plan for our cache"),
         ("plan NOT redis", "the plan for our cache"),
         ("(redis OR cache) AND plan", "the plan for our cache"),
@@ -88,6 +89,7 @@ def test_query_matches_text_that_contains_its_words(question: str, text: str) ->
     ("question", "text"),
     [
         ('"cache our"', "the plan for our cache"),
+        ('"our cac"', "the plan for our cache"),
         ("\u201ccache our\u201d", "the plan for our cache"),
         ("\u00abcache our\u00bb", "the plan for our cache"),
         ("foo-bar", "bar and foo"),

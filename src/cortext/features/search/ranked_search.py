@@ -98,7 +98,11 @@ def find_ranked(
     `narrow` filters the texts that are searched. `limits` sets how long the search of the
     transcripts may take; None means the default time.
     """
-    phrases = [" ".join(term.tokens) for term in query.terms if term.is_quoted]
+    phrases = [
+        " ".join(term.tokens) + ("*" if term.is_prefix else "")
+        for term in query.terms
+        if term.is_quoted
+    ]
     only_phrases = len(phrases) == len(query.terms) and not query.has_operators
     words = [*dict.fromkeys(phrases)] if only_phrases else content_words(query)
     takes = _text_test(narrow)

@@ -232,7 +232,7 @@ def _items(text: str) -> list[str | Term | Clause]:
             depth += 1
         elif word in _OPERATORS:
             items.append(_OPERATORS[word])
-        elif part := _part(item["quoted"], word):
+        elif part := _part(item["quoted"], word, is_open=item[0][-1:].isalnum()):
             items.append(part)
         elif item["minus"]:
             items.pop()
@@ -241,15 +241,21 @@ def _items(text: str) -> list[str | Term | Clause]:
     return items
 
 
-def _part(quoted: str | None, word: str) -> Term | Clause | None:
+def _part(quoted: str | None, word: str, *, is_open: bool) -> Term | Clause | None:
     """Convert a quoted phrase, or a word if `quoted` is None, to a search term.
+
+    If `is_open` is true, the closing quotation mark is missing. The user may still be typing, so
+    the last word of the phrase may be the beginning of a word.
 
     A word such as `a|b` becomes a clause with alternatives. The result is None for a text without
     letters and digits.
     """
     if quoted is not None:
         term = _term(quoted)
-        return msgspec.structs.replace(term, is_quoted=True) if term else None
+        if term is None:
+            return None
+        is_prefix = term.is_prefix or is_open
+        return msgspec.structs.replace(term, is_quoted=True, is_prefix=is_prefix)
     terms = tuple(term for each in word.split("|") if (term := _term(each)))
     return Clause(terms, either=True) if len(terms) > 1 else terms[0] if terms else None
 
