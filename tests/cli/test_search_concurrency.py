@@ -124,7 +124,7 @@ def _ten(space: Space, seconds: float) -> None:
     _nothing_is_missing(root, int(turns))
 
 
-LEFT = re.compile(r"[\d,]+ conversations? (is|are) not read yet(: another process is|; the next)")
+LEFT = re.compile(r"[\d,]+ conversations? (is|are) not read yet(: another process is|\. The next)")
 
 
 def _went_well(child: "subprocess.Popen[str]", *, surely: bool) -> bool:

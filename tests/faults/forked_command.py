@@ -36,7 +36,11 @@ def warm() -> None:
             name = path.relative_to(package.parent).with_suffix("").as_posix()
             if "picker" not in name:
                 import_module(name.replace("/", ".").removesuffix(".__init__"))
-    for name in ("service.stores.file_store", "service.stores.conversation_store_registry", "adapters.session_log"):
+    for name in (
+        "service.stores.file_store",
+        "service.stores.conversation_store_registry",
+        "adapters.session_log",
+    ):
         import_module(f"cortext.{name}")
 
 
