@@ -171,6 +171,16 @@ def test_codex_totals_become_differences(empty_home: Path) -> None:
     assert found.reasoning == 30
 
 
+def test_codex_cache_writes_are_not_input(empty_home: Path) -> None:
+    codex_file(
+        empty_home, CODEX_ID,
+        codex_meta(CODEX_ID), codex_turn(),
+        codex_total(1000, 300, 50, write=200),
+        codex_total(1500, 300, 90, write=600),
+    )  # fmt: skip
+    assert kinds(report(empty_home).total) == (600, 90, 300, 600, 0)
+
+
 def test_codex_difference_continues_after_lines_were_added(empty_home: Path) -> None:
     path = codex_file(
         empty_home, CODEX_ID, codex_meta(CODEX_ID), codex_turn(), codex_total(1000, 600, 50)

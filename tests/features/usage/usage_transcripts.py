@@ -41,7 +41,8 @@ def write_lines(path: Path, *lines: dict[str, Any] | str, mode: str = "w") -> Pa
     path.parent.mkdir(parents=True, exist_ok=True)
     with open(path, mode, encoding="utf-8") as file:
         file.writelines(
-            (line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines
+            (line if isinstance(line, str) else json.dumps(line, separators=(",", ":"))) + "\n"
+            for line in lines
         )
     return path
 
@@ -75,14 +76,24 @@ def codex_turn(model: str = "gpt-5.1-codex") -> dict[str, Any]:
 
 
 def codex_total(
-    input: int, cached: int, output: int, reasoning: int = 0, *, last: Any = None, at: str = ""
+    input: int,
+    cached: int,
+    output: int,
+    reasoning: int = 0,
+    write: int = 0,
+    *,
+    last: Any = None,
+    at: str = "",
 ) -> dict[str, Any]:
-    """The running totals of a session after an answer."""
-    names = ("input_tokens", "cached_input_tokens", "output_tokens", "reasoning_output_tokens")
-    total = dict(zip(names, (input, cached, output, reasoning), strict=True))
+    """The running totals of a session after an answer. `last` has those of the last answer."""
+    names = (
+        "input_tokens", "cached_input_tokens", "output_tokens", "reasoning_output_tokens",
+        "cache_write_input_tokens",
+    )  # fmt: skip
+    total = dict(zip(names, (input, cached, output, reasoning, write), strict=True))
     info: dict[str, Any] = {"total_token_usage": total}
     if last is not None:
-        info["last_token_usage"] = dict(zip(names, last, strict=True))
+        info["last_token_usage"] = dict(zip(names, last, strict=False))
     payload = {"type": "token_count", "info": info}
     time = at or "2026-03-10T12:00:02Z"
     return {"timestamp": time, "type": "event_msg", "payload": payload}

@@ -1,4 +1,4 @@
-"""The real AI tools, at pinned versions, from npm into a cache that outlives a test run.
+"""The real AI tools and ccusage, pinned, from npm into a cache that outlives a test run.
 
     python -m tests.tools.real.install [TOOL...]
 
@@ -43,6 +43,9 @@ PACKAGES = {
     "gemini": Package("@google/gemini-cli", "gemini", ("0.61.0",), 150),
     "codex": Package("@openai/codex", "codex", ("0.166.0",), 450),
 }
+# 20.0.24 is the newest version whose program for Linux is in the registry.
+CCUSAGE = Package("ccusage", "ccusage", ("20.0.24",), 10)
+_INSTALLABLE = {**PACKAGES, "ccusage": CCUSAGE}
 
 
 def installed(tool: str, version: str = "") -> Path:
@@ -50,7 +53,7 @@ def installed(tool: str, version: str = "") -> Path:
 
     Safe with several processes at once: one installs, the others wait.
     """
-    package = PACKAGES[tool]
+    package = _INSTALLABLE[tool]
     version = version or package.versions[0]
     if version not in package.versions:
         raise Refused(f"{tool} {version} is not a pinned version: {', '.join(package.versions)}")
@@ -133,6 +136,6 @@ def _npm_environment(home: Path) -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    for tool in sys.argv[1:] or PACKAGES:
-        for version in PACKAGES[tool].versions:
+    for tool in sys.argv[1:] or _INSTALLABLE:
+        for version in _INSTALLABLE[tool].versions:
             print(installed(tool, version))

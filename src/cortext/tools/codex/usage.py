@@ -23,6 +23,7 @@ from cortext.tools.reader_protocol import TranscriptSource
 class _Totals(Struct, gc=False, frozen=True):
     input_tokens: TokenNumber = 0
     cached_input_tokens: TokenNumber = 0
+    cache_write_input_tokens: TokenNumber = 0
     output_tokens: TokenNumber = 0
     reasoning_output_tokens: TokenNumber = 0
 
@@ -38,12 +39,15 @@ class _Totals(Struct, gc=False, frozen=True):
     def tokens(self) -> TokenUsage:
         """The number of tokens of each kind.
 
-        Codex counts cached tokens as input. The result counts cached tokens separately.
+        Codex counts tokens that are read from or written to the cache as input. The result counts
+        them separately.
         """
+        cached = self.cached_input_tokens + self.cache_write_input_tokens
         return TokenUsage(
-            input=max(self.input_tokens - self.cached_input_tokens, 0),
+            input=max(self.input_tokens - cached, 0),
             output=self.output_tokens,
             cache_read=self.cached_input_tokens,
+            cache_write=self.cache_write_input_tokens,
             reasoning=self.reasoning_output_tokens,
         )
 
@@ -120,10 +124,11 @@ def _count(line: _TotalsLine, info: _Info | None, state: _Carried) -> UsageRecor
     return UsageRecord(key, micros_of(line.timestamp), state.model, added.tokens)
 
 
-def _fields(totals: _Totals) -> tuple[int, int, int, int]:
+def _fields(totals: _Totals) -> tuple[int, ...]:
     return (
         totals.input_tokens,
         totals.cached_input_tokens,
+        totals.cache_write_input_tokens,
         totals.output_tokens,
         totals.reasoning_output_tokens,
     )
