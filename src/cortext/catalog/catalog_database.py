@@ -9,7 +9,7 @@ from cortext.catalog import message_and_token_counts, row_table, session_links, 
 from cortext.catalog.rebuildable_database import MEMORY, Database, Fallback, log
 from cortext.durability.durable_files import remove_if_there
 
-_VERSION = 18
+_VERSION = 19
 _SCHEMA = f"""
 {row_table.SCHEMA};
 CREATE TABLE shown (terminal TEXT, number INTEGER, root BLOB, path TEXT,

@@ -27,7 +27,8 @@ class UsageRecord(msgspec.Struct, frozen=True, gc=False):
     """The tokens of one answer, as a transcript records them.
 
     `key` identifies the answer. A copy of the answer in another transcript has the same key. `time`
-    is in microseconds since 1970. `recorded_usd` is the cost in the transcript, or None.
+    is in microseconds since 1970. `recorded_usd` is the cost in the transcript, or None. If
+    `is_copy` is true, the transcript says that another session wrote the answer.
     """
 
     key: str
@@ -35,6 +36,7 @@ class UsageRecord(msgspec.Struct, frozen=True, gc=False):
     model: str
     tokens: TokenUsage
     recorded_usd: float | None = None
+    is_copy: bool = False
 
 
 class UsageFile(msgspec.Struct, frozen=True):
@@ -43,7 +45,8 @@ class UsageFile(msgspec.Struct, frozen=True):
     `state` is a text that says how much of the file was read. If `keep` is true, `records` comes
     only from the new part of the file, and the earlier records stay valid. If `keep` is false,
     `records` replaces the earlier records. If `is_failed` is true, the file could not be read, and
-    the next refresh reads it again.
+    the next refresh reads it again. `parent` is the id of the session that started this session as
+    its sub-agent, or "".
     """
 
     path: str
@@ -51,3 +54,4 @@ class UsageFile(msgspec.Struct, frozen=True):
     records: list[UsageRecord]
     keep: bool = False
     is_failed: bool = False
+    parent: str = ""

@@ -99,11 +99,17 @@ def codex_total(
     return {"timestamp": time, "type": "event_msg", "payload": payload}
 
 
-def gemini_file(home: Path, *lines: dict[str, Any]) -> Path:
-    head = {"sessionId": "11112222-3333-4444-5555-666677778888", "projectHash": "x", "kind": "main"}
-    head |= {"startTime": "2026-03-10T12:00:00Z", "lastUpdated": "2026-03-10T12:00:00Z"}
+GEMINI_ID = "11112222-3333-4444-5555-666677778888"
+GEMINI_FORK = "99992222-3333-4444-5555-666677778888"
+
+
+def gemini_file(
+    home: Path, *lines: dict[str, Any], id: str = GEMINI_ID, start: str = "2026-03-10T12:00:00Z"
+) -> Path:
+    head = {"sessionId": id, "projectHash": "x", "kind": "main"}
+    head |= {"startTime": start, "lastUpdated": start}
     user = {"id": "q", "type": "user", "timestamp": "2026-03-10T12:00:00Z", "content": "Hello"}
-    path = home / ".gemini/tmp/shop/chats/session-2026-03-10T12-00-11112222.jsonl"
+    path = home / f".gemini/tmp/shop/chats/session-2026-03-10T12-00-{id[:8]}.jsonl"
     return write_lines(path, head, user, *lines)
 
 
@@ -112,9 +118,14 @@ def gemini_answer(id: str, model: str = "gemini-2.5-pro", **tokens: int) -> dict
     return {**line, "model": model, "tokens": tokens}
 
 
-def opencode_database(home: Path, messages: list[tuple[str, str, dict[str, Any]]]) -> Path:
+def opencode_database(
+    home: Path,
+    messages: list[tuple[str, str, dict[str, Any]]],
+    *,
+    forked_at: int | None = None,
+) -> Path:
     """A database with the session `ses_1` and its sub-agent `ses_2`. A message has its session, its
-    id and its data."""
+    id and its data. If `forked_at` is given, `ses_0` is a session that began then."""
     path = home / ".local/share/opencode/opencode.db"
     path.parent.mkdir(parents=True, exist_ok=True)
     db = sqlite3.connect(path)
@@ -130,6 +141,9 @@ def opencode_database(home: Path, messages: list[tuple[str, str, dict[str, Any]]
         INSERT INTO session VALUES ('ses_2', 'ses_1', '/home/you/shop', 'Sub', '1.18', 1000, 2000);
         """
     )
+    if forked_at is not None:
+        row = ("ses_0", None, "/home/you/shop", "Fork", "1.18", forked_at, forked_at)
+        db.execute("INSERT INTO session VALUES (?,?,?,?,?,?,?)", row)
     for number, (session, id, data) in enumerate(messages):
         row = (id, session, 1000 + number, 1000 + number, json.dumps(data))
         db.execute("INSERT INTO message VALUES (?,?,?,?,?)", row)

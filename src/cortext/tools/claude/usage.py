@@ -8,12 +8,13 @@ answer was complete.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 
 from msgspec import Struct, field
 
 from cortext.model.answer_usage import TokenUsage, UsageFile, UsageRecord
 from cortext.tools.claude.reader import subagent_files
-from cortext.tools.claude.records import SYNTHETIC
+from cortext.tools.claude.records import SYNTHETIC, Fork
 from cortext.tools.incremental_usage_reader import (
     RecordedCost,
     TokenNumber,
@@ -61,6 +62,8 @@ class _UsageLine(Struct, gc=False, rename="camel"):
     uuid: str | None = None
     timestamp: str | int | float | None = None
     request_id: str | None = None
+    session_id: str | None = None
+    forked_from: Fork | None = None
     cost: RecordedCost | None = field(default=None, name="costUSD")
     message: _Reply | None = None
 
@@ -71,15 +74,16 @@ def read_usage(source: TranscriptSource, known: Mapping[str, str]) -> Iterator[U
     `known` has the state of each file when it was last read, by path. Answers that were already
     read may be left out.
     """
-    return read_usage_files([source.path, *subagent_files(source)], known, _read)
+    read = partial(_read, source.id)
+    return read_usage_files([source.path, *subagent_files(source)], known, read)
 
 
-def _read(blocks: Iterable[bytes], carried: bytes) -> tuple[list[UsageRecord], bytes]:
-    records = (_record(line) for _, line in JsonLines(_UsageLine).read(blocks))
+def _read(session: str, blocks: Iterable[bytes], carried: bytes) -> tuple[list[UsageRecord], bytes]:
+    records = (_record(line, session) for _, line in JsonLines(_UsageLine).read(blocks))
     return [record for record in records if record is not None], carried
 
 
-def _record(line: _UsageLine) -> UsageRecord | None:
+def _record(line: _UsageLine, session: str) -> UsageRecord | None:
     reply = line.message
     if line.type != "assistant" or not reply or not reply.usage or reply.model == SYNTHETIC:
         return None
@@ -89,4 +93,6 @@ def _record(line: _UsageLine) -> UsageRecord | None:
     key = f"{reply.id}:{line.request_id or ''}" if reply.id else line.uuid
     if not key:
         return None  # without an id, a repeated line of the answer would count twice
-    return UsageRecord(key, micros_of(line.timestamp), reply.model or "", tokens, line.cost or None)
+    is_copy = line.forked_from is not None or (line.session_id or session) != session
+    time = micros_of(line.timestamp)
+    return UsageRecord(key, time, reply.model or "", tokens, line.cost or None, is_copy)

@@ -492,19 +492,35 @@ def is_subagent(source: TranscriptSource) -> bool:
 
     A compressed transcript is not read, and the result is False.
     """
-    if source.path.endswith(".zst"):
+    if source.path.endswith(_COMPRESSED):
         return False
+    head = _first_line_of(source.path)
+    # Most first lines name no parent session, and need not be decoded.
+    return b"parent_thread_id" in head and bool(parent_of(_decode_meta(head)))
+
+
+def read_meta(path: str) -> Payload:
+    """Return the first record of a transcript, which says to which session it belongs.
+
+    If the first line is no such record, the result has no values.
+    """
+    if path.endswith(_COMPRESSED):
+        return next((line.body for line in _compressed_head(path)[:1] if line.is_meta), Payload())
+    return _decode_meta(_first_line_of(path))
+
+
+def _first_line_of(path: str) -> bytes:
     head = b""
     for most in jsonl_transcripts.ENDS:
-        head, end, _ = jsonl_transcripts.read_head(source.path, most).partition(b"\n")
+        head, end, _ = jsonl_transcripts.read_head(path, most).partition(b"\n")
         if end or len(head) < most:
             break
-    # Most first lines name no parent session, and need not be decoded.
-    if b"parent_thread_id" not in head:
-        return False
-    return any(
-        parent_of(line.body) for _, line in jsonl_transcripts.JsonLines(RolloutLine).read([head])
-    )
+    return head
+
+
+def _decode_meta(first_line: bytes) -> Payload:
+    lines = jsonl_transcripts.JsonLines(RolloutLine).read([first_line])
+    return next((line.body for _, line in lines if line.is_meta), Payload())
 
 
 def _request(line: RolloutLine) -> str:

@@ -37,10 +37,11 @@ class _ReportedTokens(Struct, gc=False):
         )
 
 
-class _Record(Struct, gc=False, rename={"set": "$set"}):
+class _Record(Struct, gc=False, rename={"set": "$set", "start_time": "startTime"}):
     id: str | None = None
     type: str | None = None
     timestamp: str | None = None
+    start_time: str | None = None
     model: str | None = None
     tokens: _ReportedTokens | None = None
     messages: list[_Record] = field(default_factory=list["_Record"])
@@ -60,8 +61,10 @@ def read_usage(source: TranscriptSource, known: Mapping[str, str]) -> Iterator[U
 
 
 def _read_lines(blocks: Iterable[bytes], carried: bytes) -> tuple[list[UsageRecord], bytes]:
+    """Return the usage records in lines. The carried value is the start time of the session."""
     records = (record for _, record in JsonLines(_Record).read(blocks))
-    return _usage_of_all(records), carried
+    found, start = _usage_of_all(records, int(carried or b"0"))
+    return found, str(start).encode()
 
 
 def _read_document(blocks: Iterable[bytes], carried: bytes) -> tuple[list[UsageRecord], bytes]:
@@ -72,24 +75,31 @@ def _read_document(blocks: Iterable[bytes], carried: bytes) -> tuple[list[UsageR
     """
     try:
         document = message_dicts.as_dict(json_codec.decode(b"".join(blocks)))
-        return _usage_of_all([fit(document, _Record, [])]), carried
+        return _usage_of_all([fit(document, _Record, [])], 0)[0], carried
     except (ValueError, RecursionError):
         return [], carried  # `cortext doctor` reports the damage
 
 
-def _usage_of_all(records: Iterable[_Record]) -> list[UsageRecord]:
+def _usage_of_all(records: Iterable[_Record], start: int) -> tuple[list[UsageRecord], int]:
+    """Return the usage records and the start of the session, in microseconds since 1970.
+
+    `start` is the start of the session if it was read before, or 0.
+    """
     found: list[UsageRecord] = []
     for record in records:
         # A resume and a compaction write all messages again, with their ids.
         head = record.set or record
-        found += [usage for each in (record, *head.messages) if (usage := _usage(each))]
-    return found
+        start = start or micros_of(record.start_time)
+        found += [usage for each in (record, *head.messages) if (usage := _usage(each, start))]
+    return found, start
 
 
-def _usage(record: _Record) -> UsageRecord | None:
+def _usage(record: _Record, start: int) -> UsageRecord | None:
     if record.type != "gemini" or not record.id or not record.tokens:
         return None
     tokens = record.tokens.usage
     if not tokens.total:
         return None
-    return UsageRecord(record.id, micros_of(record.timestamp), record.model or "", tokens)
+    time = micros_of(record.timestamp)
+    is_copy = 0 < time < start
+    return UsageRecord(record.id, time, record.model or "", tokens, is_copy=is_copy)

@@ -36,19 +36,22 @@ def read_usage(source: TranscriptSource, known: Mapping[str, str]) -> Iterator[U
 
 
 def _records(store: Store, id: str, depth: int) -> Iterator[UsageRecord]:
+    start = micros_of(store.head(id).get("time_created"))
     for raw in store.messages(id):
         info = read_info(raw, [])
-        if info and info.role == "assistant" and (record := _record(info)):
+        if info and info.role == "assistant" and (record := _record(info, start)):
             yield record
     for child in store.children(id) if depth else ():
         yield from _records(store, child, depth - 1)
 
 
-def _record(info: MessageInfo) -> UsageRecord | None:
+def _record(info: MessageInfo, start: int) -> UsageRecord | None:
     tokens, cost = info.token_usage, info.recorded_cost
     if not tokens.total and not cost:
         return None
     created = info.times.created
     # A fork gives its copies new ids, but keeps their times.
     key = f"{created}:{info.times.completed}:{info.used}:{tokens.input}:{tokens.output}"
-    return UsageRecord(key, micros_of(created), info.used, tokens, cost or None)
+    time = micros_of(created)
+    is_copy = 0 < time < start  # the answer is older than its session
+    return UsageRecord(key, time, info.used, tokens, cost or None, is_copy)
