@@ -37,7 +37,7 @@ def write_claude_history(home: Path, random: Random, sessions: int) -> None:
         when, lines = _moment(random), list[dict[str, Any] | str]()
         if number % 3 == 2:
             when, repeated = random.choice(histories)
-            lines = [{**line, "sessionId": id} for line in repeated if not isinstance(line, str)]
+            lines += [{**line, "sessionId": id} for line in repeated if not isinstance(line, str)]
             when += timedelta(hours=random.randrange(1, 60))
         added, when = _claude_turns(random, id, when, f"{number}")
         lines += added

@@ -75,6 +75,12 @@ def codex_turn(model: str = "gpt-5.1-codex") -> dict[str, Any]:
     return {"timestamp": "2026-03-10T12:00:01Z", "type": "turn_context", "payload": payload}
 
 
+def codex_request(text: str = "Hello") -> dict[str, Any]:
+    content = [{"type": "input_text", "text": text}]
+    payload = {"type": "message", "role": "user", "content": content}
+    return {"timestamp": "2026-03-10T12:00:01Z", "type": "response_item", "payload": payload}
+
+
 def codex_total(
     input: int,
     cached: int,
@@ -137,8 +143,10 @@ def opencode_database(
             time_updated INTEGER, data TEXT);
         CREATE TABLE part (id TEXT PRIMARY KEY, message_id TEXT, session_id TEXT,
             time_created INTEGER, time_updated INTEGER, data TEXT);
-        INSERT INTO session VALUES ('ses_1', NULL, '/home/you/shop', 'Shop', '1.18', 1000, 2000);
-        INSERT INTO session VALUES ('ses_2', 'ses_1', '/home/you/shop', 'Sub', '1.18', 1000, 2000);
+        INSERT INTO session VALUES ('ses_1', NULL, '/home/you/shop', 'Shop', '1.18',
+            1773140000000, 1773231000000);
+        INSERT INTO session VALUES ('ses_2', 'ses_1', '/home/you/shop', 'Sub', '1.18',
+            1773140000000, 1773231000000);
         """
     )
     if forked_at is not None:
