@@ -1,7 +1,7 @@
 """The page of usage: its charts, its filters, and the numbers that wait until all is read."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import date, timedelta
 from pathlib import Path
 
@@ -39,7 +39,7 @@ async def ask(path: str = "/usage") -> tuple[int, str]:
     return found.status_code, found.text
 
 
-def drawn(days: dict[tuple[date, str], UsageTotals]) -> UsageCharts:
+def drawn(days: Mapping[tuple[date | None, str], UsageTotals]) -> UsageCharts:
     return draw_usage(UsageOverview(UsageTotals(), days, {}, [], []), Span())
 
 
@@ -191,11 +191,27 @@ def test_long_periods_have_a_column_for_each_week_or_month(
 
 
 def test_impossible_times_cause_no_endless_chart(march: None) -> None:
-    days = {(day, "a"): UsageTotals(tokens=1) for day in (date(1970, 1, 1), date.max)}
+    extremes = (date(1970, 1, 1), date.max)
+    days: dict[tuple[date | None, str], UsageTotals] = {
+        (day, "a"): UsageTotals(tokens=1) for day in extremes
+    }
     assert [one.name for one in drawn(days).tokens.columns] == ["1970-01", "9999-12"]
     assert [one.name for one in drawn({(date.max, "a"): UsageTotals(tokens=1)}).tokens.columns] == [
         "9999-12-31"
     ]
+
+
+@pytest.mark.parametrize("dated", [{}, {(MARCH, "a"): UsageTotals(tokens=3)}])
+def test_answers_without_time_are_only_in_last_row_of_table(
+    dated: dict[tuple[date | None, str], UsageTotals],
+) -> None:
+    charts = drawn({**dated, (None, "a"): UsageTotals(tokens=2)})
+    assert (charts.rows[-1].name, charts.rows[-1].when) == ("not recorded", "")
+    assert charts.rows[-1].total.tokens == 2
+    drawn_tokens = [
+        each.totals.tokens for column in charts.tokens.columns for each in column.segments
+    ]
+    assert drawn_tokens == [totals.tokens for totals in dated.values()]
 
 
 def test_small_models_share_a_series(march: None) -> None:
@@ -205,7 +221,9 @@ def test_small_models_share_a_series(march: None) -> None:
 
 
 def test_model_with_many_tokens_and_no_price_has_its_own_series(march: None) -> None:
-    days = {(MARCH, f"m{n}"): UsageTotals(cost_usd=1, tokens=1) for n in range(9)}
+    days: dict[tuple[date | None, str], UsageTotals] = {
+        (MARCH, f"m{n}"): UsageTotals(cost_usd=1, tokens=1) for n in range(9)
+    }
     days[MARCH, "unpriced"] = UsageTotals(tokens=1_000_000, unpriced_answers=3)
     charts = drawn(days)
     assert charts.names[0] == "unpriced"

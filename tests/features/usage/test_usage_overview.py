@@ -75,6 +75,16 @@ def test_snapshot_knows_folders_of_projects_with_usage(two_projects: Path) -> No
     assert take_snapshot(str(two_projects)).folders == {"/home/you/shop", "/home/you/web"}
 
 
+def test_answer_without_time_has_no_day(two_projects: Path) -> None:
+    claude_file(two_projects, SESSION_A, claude_answer("m1", at="no time", model=OPUS, output=10))
+    found = overview(two_projects)
+    assert {(day, model): each.output for (day, model), each in found.days.items()} == {
+        (None, OPUS): 10,
+        (date(2026, 3, 10), SONNET): 500,
+    }
+    assert found.total.output == 510
+
+
 def test_last_day_of_calendar_is_counted(
     two_projects: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from cortext.catalog.catalog import Catalog
 from cortext.catalog.usage_table import KnownSession
+from cortext.errors import SessionStorageError
 from cortext.features.usage.usage_report import UsageGroup, UsageReport, gather_blocks, gather_usage
 from cortext.features.usage.usage_totals import UsageTotals
 from cortext.tools import incremental_usage_reader
@@ -309,6 +310,22 @@ def test_catalog_that_is_replaced_while_reading_loses_no_answer(
     monkeypatch.setattr(Catalog, "known_usage", known_then_replaced)
     assert report(empty_home).total.output == 21
     assert report(empty_home).total.output == 21
+
+
+def test_catalog_that_is_replaced_again_and_again_is_an_error(
+    empty_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claude_file(empty_home, SESSION_A, claude_answer("m1", output=10))
+    real = Catalog.known_usage
+
+    def known_then_replaced(self: Catalog) -> dict[tuple[str, str], KnownSession]:
+        found = real(self)
+        self._database.discard()
+        return found
+
+    monkeypatch.setattr(Catalog, "known_usage", known_then_replaced)
+    with pytest.raises(SessionStorageError, match="was replaced 3 times"):
+        report(empty_home)
 
 
 def test_file_that_cannot_be_read_now_keeps_its_answers(

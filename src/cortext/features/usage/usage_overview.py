@@ -51,13 +51,14 @@ class ConversationUsage(msgspec.Struct):
 class UsageOverview(msgspec.Struct):
     """The usage between two times.
 
-    `days` has the usage by local day and model. `projects` has the usage by folder; the folder ""
+    `days` has the usage by local day and model; the day None is for answers without a time in their
+    transcript. `projects` has the usage by folder; the folder ""
     is for sessions whose folder is unknown. `conversations` starts with the most expensive
     conversation. `unpriced_models` are the models without a known price.
     """
 
     total: UsageTotals
-    days: Mapping[tuple[date, str], UsageTotals]
+    days: Mapping[tuple[date | None, str], UsageTotals]
     projects: Mapping[str, UsageTotals]
     conversations: Sequence[ConversationUsage]
     unpriced_models: Sequence[str]
@@ -89,7 +90,7 @@ def summarize_usage(
     if folder:
         sums = sums_in_project(sums, snapshot.rows, folder)
     total = UsageTotals()
-    days: defaultdict[tuple[date, str], UsageTotals] = defaultdict(UsageTotals)
+    days: defaultdict[tuple[date | None, str], UsageTotals] = defaultdict(UsageTotals)
     projects: defaultdict[str, UsageTotals] = defaultdict(UsageTotals)
     conversations: dict[tuple[str, str], ConversationUsage] = {}
     for part in sums:
@@ -101,7 +102,7 @@ def summarize_usage(
             conversations[identity] = conversation
         for totals in (
             total,
-            days[local_day(part.time), part.model or UNKNOWN],
+            days[local_day(part.time) if part.time else None, part.model or UNKNOWN],
             projects[row.folder if row else ""],
             conversation.totals,
         ):

@@ -20,6 +20,7 @@ from cortext.catalog.usage_table import (
     store_session,
     use_prices,
 )
+from cortext.errors import SessionStorageError
 from cortext.features.capture.transcripts import beside
 from cortext.features.usage.prices import Prices
 from cortext.tools import transcript_folders
@@ -33,7 +34,10 @@ Progress = Callable[[int, int], None]
 
 
 def refresh_usage(catalog: Catalog, prices: Prices, progress: Progress | None = None) -> None:
-    """Read the usage of new and changed sessions, and store it in the catalog."""
+    """Read the usage of new and changed sessions, and store it in the catalog.
+
+    Raises SessionStorageError if other processes replace the catalog again and again.
+    """
     for _ in range(_ATTEMPTS):
         try:
             catalog.change_usage(lambda db: start_epoch(db, os.urandom(8).hex()))
@@ -42,6 +46,11 @@ def refresh_usage(catalog: Catalog, prices: Prices, progress: Progress | None = 
             break
         except CatalogReplacedError:
             continue  # another process has made the catalog again
+    else:
+        raise SessionStorageError(
+            f"the usage was not read, because the catalog was replaced {_ATTEMPTS} times meanwhile",
+            hint="try again when no other cortext command is running",
+        )
 
 
 def _read_changed(catalog: Catalog, cost_of: CostOf, progress: Progress | None) -> None:

@@ -73,8 +73,8 @@ class StackedChart(NamedTuple):
 class PeriodRow(NamedTuple):
     """A row of the table: the usage in one day, week or month.
 
-    `when` is the period as a query parameter of the page. `models` maps each model, as an
-    index of `UsageCharts.names`, to its usage.
+    `when` is the period as a query parameter of the page; "" for answers without a time. `models`
+    maps each model, as an index of `UsageCharts.names`, to its usage.
     """
 
     name: str
@@ -120,22 +120,26 @@ def draw_usage(overview: UsageOverview, span: Span) -> UsageCharts:
 
     `span` is the time span that the charts show.
     """
-    days = [day for day, _ in overview.days]
+    days = [day for day, _ in overview.days if day is not None]
     today = clock.now().astimezone().date()
-    first = min(days) if span.since is None else local_day(span.since)
-    last = max(today, *days) if span.until is None else local_day(span.until - 1)
+    first = min(days, default=today) if span.since is None else local_day(span.since)
+    last = max([today, *days]) if span.until is None else local_day(span.until - 1)
     step = _choose_step(first, last)
     names, numbers = _rank_models(overview.days)
     usage: defaultdict[date, defaultdict[int, UsageTotals]] = defaultdict(
         lambda: defaultdict(UsageTotals)
     )
+    undated: defaultdict[int, UsageTotals] = defaultdict(UsageTotals)
     for (day, model), totals in overview.days.items():
-        usage[_start(day, step)][numbers[model]].merge(totals)
+        models = undated if day is None else usage[_start(day, step)]
+        models[numbers[model]].merge(totals)
     starts = _list_starts(first, last, step) or sorted(usage)[-MAX_COLUMNS:]
     rows = [
         PeriodRow(_name(start, step), _period(start, step), _sum(models.values()), models)
         for start, models in sorted(usage.items(), reverse=True)
     ]
+    if undated:
+        rows.append(PeriodRow(UNKNOWN, "", _sum(undated.values()), undated))
     return UsageCharts(
         step,
         names,
@@ -175,7 +179,7 @@ def expensive_conversations(overview: UsageOverview) -> list[ConversationCost]:
 
 
 def _rank_models(
-    days: Mapping[tuple[date, str], UsageTotals],
+    days: Mapping[tuple[date | None, str], UsageTotals],
 ) -> tuple[list[str], dict[str, int]]:
     """Rank the models by their usage. Return their names, and a dict with the number of each model.
 
