@@ -13,10 +13,12 @@ from typing import NamedTuple
 
 from cortext import paths
 from cortext.catalog.row import ConversationRow
+from cortext.catalog.usage_table import UsageSum
 from cortext.features.listing.conversation_list import ListFilter
 from cortext.features.stats.conversation_stats import StandaloneCounts
 from cortext.features.stats.stats import Cost, DayStats, Share, gather
 from cortext.web.conversation_lookup import source_name
+from cortext.web.usage_pages.usage_reading import UsageReading
 
 FRESH = 20.0
 """Seconds for which a result is reused, because counting is slow: it reads all messages."""
@@ -62,6 +64,7 @@ class Counting:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._standalone = StandaloneCounts()
+        self._usage = UsageReading()
         self._counts: ChartCounts | None = None
         self._counted_at = float("-inf")
 
@@ -70,17 +73,26 @@ class Counting:
             if self._counts is None or time.monotonic() > self._counted_at + FRESH:
                 loose = [row for row in rows if row.tool]
                 self._standalone.catch_up(loose, WAIT)
-                self._counts = self._count(loose)
+                usage = self._usage.snapshot()
+                self._counts = self._count(loose, None if usage is None else usage.sums)
                 # While sessions are still being read, the next request counts again.
-                is_reading = self._standalone.goes_on
+                is_reading = self._standalone.goes_on or usage is None
                 self._counted_at = float("-inf") if is_reading else time.monotonic()
             return self._counts
 
-    def _count(self, loose: Sequence[ConversationRow]) -> ChartCounts:
+    def _count(
+        self, loose: Sequence[ConversationRow], usage: Sequence[UsageSum] | None
+    ) -> ChartCounts:
+        """Count all conversations. `usage` is None while it is still being read."""
         standalone = self._standalone.of(loose)
         stats = gather(
-            paths.workspace_root(), ListFilter(tool=""), everywhere=True, more=standalone.parts
+            paths.workspace_root(),
+            ListFilter(tool=""),
+            everywhere=True,
+            more=standalone.parts,
+            usage=usage or (),
         )
+        unread = max(standalone.unread, self._usage.unread or 1 if usage is None else 0)
         reported, guessed = stats.tokens.reported, stats.tokens.estimated
         return ChartCounts(
             conversations=stats.totals.conversations,
@@ -96,7 +108,7 @@ class Counting:
             streak=stats.streak.current,
             longest_streak=stats.streak.longest,
             loose=len(loose),
-            unread=standalone.unread,
+            unread=unread,
             damaged=len(stats.damaged),
         )
 

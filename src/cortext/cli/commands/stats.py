@@ -291,7 +291,7 @@ def _cost_lines(cost: Cost) -> list[str]:
         guess = (
             f", {cost.on_estimates:,} of them with estimated tokens" if cost.on_estimates else ""
         )
-        lines.append(f"{_dollars(cost.from_prices_usd)} from your price file in {where}{guess}")
+        lines.append(f"{_dollars(cost.from_prices_usd)} computed from prices in {where}{guess}")
     if cost.recorded and cost.from_prices:
         lines.insert(0, f"{_dollars(cost.usd)} in total")
     if cost.unknown:

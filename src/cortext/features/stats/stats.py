@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from datetime import date, datetime, timedelta
 
@@ -9,10 +10,13 @@ from msgspec import Struct
 
 from cortext import clock
 from cortext.catalog.row import ConversationRow
+from cortext.catalog.usage_table import UsageSum
 from cortext.features.archive.archive_copy_states import Size, sizes
 from cortext.features.listing.conversation_list import EVERYTHING, ConversationList, ListFilter
 from cortext.features.stats.conversation_stats import ConversationCount, count_conversation
 from cortext.features.usage.prices import Prices, load_prices
+from cortext.features.usage.usage_report import UNKNOWN, load_usage
+from cortext.features.usage.usage_totals import UsageTotals
 from cortext.model.answer_usage import TokenUsage
 
 _LONGEST_COUNT = 5
@@ -47,7 +51,9 @@ class DayStats(Struct):
 class Share(Struct):
     """The totals of all conversations that have the same type, tool or model.
 
-    `name` is the name of the type, tool or model. `cost_usd` includes only known costs.
+    `name` is the name of the type, tool or model. `cost_usd` includes only known costs. The tokens
+    and the cost of a model are those of its answers, also in conversations that count for another
+    model.
     """
 
     name: str
@@ -78,11 +84,10 @@ class Cost(Struct):
     """The cost of all counted conversations.
 
     `usd` is the total in US dollars: the sum of `recorded_usd`, which tools recorded, and
-    `from_prices_usd`, which is computed with the user's price file. The other fields are numbers of
-    conversations:
+    `from_prices_usd`, which is computed from prices. The other fields are numbers of conversations:
 
     - `recorded`: conversations with a recorded cost
-    - `from_prices`: conversations with a computed cost
+    - `from_prices`: conversations with a computed cost; a part of it may be recorded
     - `on_estimates`: conversations with a cost that is computed from estimated tokens
     - `unknown`: conversations without a known cost
     """
@@ -128,8 +133,10 @@ class Damaged(Struct):
 class Stats(Struct):
     """The complete result of `cortext stats`.
 
-    `hours` and `weekdays` (Monday first) count user messages. `damaged` are conversations that
-    could not be read completely. `archive` is the size of the whole archive, without any filter.
+    `usage` is a part of `tokens` and `cost`: the answers that `cortext usage` counts for these
+    conversations. `hours` and `weekdays` (Monday first) count user messages. `damaged` are
+    conversations that could not be read completely. `archive` is the size of the whole archive,
+    without any filter.
     """
 
     since: str | None
@@ -140,6 +147,7 @@ class Stats(Struct):
     models: list[Share]
     tokens: CountedTokens
     cost: Cost
+    usage: UsageTotals
     hours: list[int]
     weekdays: list[int]
     longest: list[Long]
@@ -157,20 +165,24 @@ def gather(
     everywhere: bool = False,
     progress: Progress | None = None,
     more: Iterable[tuple[ConversationRow, ConversationCount]] = (),
+    usage: Iterable[UsageSum] | None = None,
 ) -> Stats:
     """Return the statistics of the workspace or folder `root`.
 
     `wanted` selects conversations. If `wanted.since` is set, only messages since then are counted.
     If `everywhere` is true, conversations of all workspaces and folders are included. Tool sessions
     that belong to no workspace are included too, unless `wanted.tool` is "". `more` are further
-    conversations to include, each with its statistics, which the caller has already computed. A
-    damaged conversation is listed in the result, and its readable part is counted.
+    conversations to include, each with its statistics, which the caller has already computed.
+    `usage` is the usage of all tools; if it is None, it is read. A damaged conversation is listed
+    in the result, and its readable part is counted.
     """
     conversations = ConversationList(root, everywhere=everywhere)
     prices = load_prices(str(conversations.config["stats.prices"]))
     listing = conversations.list(wanted, capture=True, patience=None)
     start = None if wanted.since is None else clock.from_micros(wanted.since)
-    total = _Total(start, prices)
+    if usage is None:
+        usage = load_usage(root, since=wanted.since, progress=progress)
+    total = _Total(start, prices, usage)
     for number, row in enumerate(listing.rows, 1):
         total.add(row, count_conversation(row, start))
         if progress is not None:
@@ -186,8 +198,12 @@ class _Total:
     The conversations are not kept in memory.
     """
 
-    def __init__(self, since: datetime | None, prices: Prices) -> None:
+    def __init__(self, since: datetime | None, prices: Prices, usage: Iterable[UsageSum]) -> None:
         self._since, self._prices = since, prices
+        self._sums: defaultdict[tuple[str, str], list[UsageSum]] = defaultdict(list)
+        for part in usage:
+            self._sums[part.tool, part.session].append(part)
+        self._usage = UsageTotals()
         self._totals = Totals(by_status={})
         self._days: dict[date, DayStats] = {}
         self._shares: tuple[dict[str, Share], ...] = ({}, {}, {})
@@ -202,14 +218,21 @@ class _Total:
         self._totals.conversations += 1
         self._totals.by_status[status] = self._totals.by_status.get(status, 0) + 1
         self._add_times(part)
-        tokens, cost = self._add_cost(row, part)
+        sums = self._take_usage(row)
+        tokens, cost = self._add_usage(sums) if sums else self._add_cost(row, part)
         names = (row.kind or "chat", part.tool, part.model)
         for shares, name in zip(self._shares, names, strict=True):
             share = shares.setdefault(name, Share(name))
             share.conversations += 1
             share.messages += part.messages
-            share.tokens += tokens
-            share.cost_usd += cost
+            if not sums or shares is not self._models:
+                share.tokens += tokens
+                share.cost_usd += cost
+        for used in sums:
+            name = used.model or UNKNOWN
+            share = self._models.setdefault(name, Share(name))
+            share.tokens += used.tokens.total
+            share.cost_usd += used.usd
         self._longest.append(
             Long(row.key, row.title, part.messages, row.address, row.workspace or row.working_dir)
         )
@@ -228,8 +251,37 @@ class _Total:
             for place, number in added.items():
                 counts[place] += number
 
+    @property
+    def _models(self) -> dict[str, Share]:
+        return self._shares[2]
+
+    def _take_usage(self, row: ConversationRow) -> list[UsageSum]:
+        """Return the usage of the sessions of a conversation, which no other conversation gets."""
+        keys = {(bound.tool, bound.session_id) for bound in row.bindings} | {(row.tool, row.key)}
+        return [part for key in keys for part in self._sums.pop(key, ())]
+
+    def _add_usage(self, sums: Iterable[UsageSum]) -> tuple[int, float]:
+        """Add the usage of one conversation, and return its tokens and its cost."""
+        used, total, reported = UsageTotals(), self._cost, self._tokens.reported
+        for part in sums:
+            used.add(part)
+        self._usage.merge(used)
+        reported.prompt += used.tokens - used.output
+        reported.completion += used.output
+        reported.conversations += 1
+        total.usd += used.cost_usd
+        total.recorded_usd += used.recorded_usd
+        total.from_prices_usd += used.computed_usd
+        total.recorded += used.recorded_usd > 0
+        total.from_prices += used.computed_usd > 0
+        total.unknown += used.unpriced_answers == used.answers
+        return used.tokens, used.cost_usd
+
     def _add_cost(self, row: ConversationRow, part: ConversationCount) -> tuple[int, float]:
-        """Add the tokens and the cost of one conversation, and return both."""
+        """Add the tokens and the cost of a conversation without usage, and return both.
+
+        Such a conversation took place in `aur spawn` or in a program, or its transcripts are lost.
+        """
         if part.tokens is None:
             return 0, 0.0
         prompt, completion, reported = part.tokens
@@ -275,6 +327,7 @@ class _Total:
             models=models,
             tokens=self._tokens,
             cost=self._cost,
+            usage=self._usage,
             hours=self._hours,
             weekdays=self._weekdays,
             longest=[long for long in self._longest if long.messages],
