@@ -27,6 +27,7 @@ from bench import (
     tool_output,
     tool_output_search,
     tool_refresh,
+    usage,
 )
 from bench.timing import Figures, in_turns, median, ratio, runs
 
@@ -74,6 +75,8 @@ def measure(folder: str, quick: bool, python: str) -> tuple[dict[str, Any], list
     p = retrieval.in_child(f"{folder}/p", data) if data else {}
     size = tool_output.BYTES // 10 if quick else tool_output.BYTES
     q = tool_output_search.in_child(f"{folder}/q", 5 if quick else 20, size)
+    size = (30, 35_000_000) if quick else (usage.COUNT, usage.BYTES)
+    r = usage.in_child(f"{folder}/r", 5 if quick else 20, *size)
     memory = starts.memory(starts.OURS)
     bars = [
         Bar("(a) log append / raw append+fdatasync", ratio(a, "log", "raw"), 1.25, "x"),
@@ -142,6 +145,8 @@ def measure(folder: str, quick: bool, python: str) -> tuple[dict[str, Any], list
         Bar("(q) first build / decoding", q["build"] / q["decode"], 4, "x"),
         Bar("(q) search without a scan", q["search"] / q["bare"], 14, "x"),
         Bar("(q) search with a scan / reading", q["scan / read"], 6, "x"),
+        Bar("(r) first usage / typed decode", r["first"] / r["decode"], 3, "x"),
+        Bar("(r) usage --by day, nothing new", r["later"] / r["bare"], 12, "x"),
     ]
     figures = {
         "a": a,
@@ -161,6 +166,7 @@ def measure(folder: str, quick: bool, python: str) -> tuple[dict[str, Any], list
         "o": o,
         "p": p,
         "q": q,
+        "r": r,
     }
     return figures, bars
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from hashlib import blake2b
 
@@ -24,10 +25,12 @@ from cortext.errors import SessionStorageError
 from cortext.features.capture.transcripts import beside
 from cortext.features.usage.prices import Prices
 from cortext.tools import transcript_folders
-from cortext.tools.reader_protocol import TranscriptSource
+from cortext.tools.reader_protocol import Bridge, TranscriptSource
 from cortext.tools.registry import find_tool, open_bridge, tools
 
 _ATTEMPTS = 3
+_BATCH = 32
+"""The number of sessions that are stored in one transaction, because a transaction is slow."""
 _NEW: KnownSession = KnownSession("", {})
 Progress = Callable[[int, int], None]
 """A callback that gets the number of sessions read so far and the total number."""
@@ -55,7 +58,7 @@ def refresh_usage(catalog: Catalog, prices: Prices, progress: Progress | None = 
 
 def _read_changed(catalog: Catalog, cost_of: CostOf, progress: Progress | None) -> None:
     epoch, known = catalog.usage_fact(EPOCH), catalog.known_usage()
-    sources = {(source.tool, source.id): _fingerprinted(source) for source in _sources()}
+    sources = {(source.tool, source.id): source for source in _sources()}
     changed = [
         (key, source)
         for key, source in sources.items()
@@ -64,10 +67,11 @@ def _read_changed(catalog: Catalog, cost_of: CostOf, progress: Progress | None) 
     # A resumed or forked session repeats the answers of the earlier session. An answer counts for
     # the session that is stored first, so the oldest file comes first.
     changed.sort(key=lambda item: _changed_at(item[1]))
+    waiting: list[Callable[[sqlite3.Connection], None]] = []
     for number, ((tool, session), source) in enumerate(changed, 1):
         files = list(find_tool(tool).load("usage")(source, known.get((tool, session), _NEW).states))
         is_complete = not any(file.is_failed for file in files)
-        catalog.change_usage(
+        waiting.append(
             partial(
                 store_session,
                 tool=tool,
@@ -78,6 +82,9 @@ def _read_changed(catalog: Catalog, cost_of: CostOf, progress: Progress | None) 
                 epoch=epoch,
             )
         )
+        if len(waiting) == _BATCH or number == len(changed):
+            catalog.change_usage(partial(_make_all, waiting))
+            waiting = []
         if progress is not None:
             progress(number, len(changed))
     gone = known.keys() - sources.keys()
@@ -85,19 +92,25 @@ def _read_changed(catalog: Catalog, cost_of: CostOf, progress: Progress | None) 
         catalog.change_usage(lambda db: drop_sessions(db, gone))
 
 
-def _fingerprinted(source: TranscriptSource) -> TranscriptSource:
+def _make_all(
+    changes: Iterable[Callable[[sqlite3.Connection], None]], db: sqlite3.Connection
+) -> None:
+    for change in changes:
+        change(db)
+
+
+def _fingerprinted(bridge: Bridge, source: TranscriptSource) -> TranscriptSource:
     """Return a copy of a transcript source with another fingerprint.
 
     The new fingerprint changes if the transcript or a transcript of its sub-agents changes.
     """
-    home = transcript_folders.home_of(source.tool, source.path)
-    side = beside(open_bridge(source.tool, home), source)
+    side = beside(bridge, source)
     text = f"{source.print} {side or ''}".encode("utf-8", "surrogateescape")
     return replace(source, print=blake2b(text, digest_size=16).hexdigest())
 
 
 def _sources() -> Iterator[TranscriptSource]:
-    """Yield the transcripts of all tools, and the transcripts in the archive.
+    """Yield the transcripts of all tools and of the archive, with fingerprints for usage.
 
     The archive also has transcripts that a tool has deleted.
     """
@@ -105,8 +118,9 @@ def _sources() -> Iterator[TranscriptSource]:
         if tool.usage is None:
             continue
         for home in (transcript_folders.archive_home(tool.name), None):
+            bridge = open_bridge(tool.name, home)
             # Leave out ids that are not valid Unicode, as lists do.
-            yield from (s for s in open_bridge(tool.name, home).sources() if _is_text(s.id))
+            yield from (_fingerprinted(bridge, s) for s in bridge.sources() if _is_text(s.id))
 
 
 def _changed_at(source: TranscriptSource) -> float:
