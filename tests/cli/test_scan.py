@@ -319,6 +319,31 @@ def test_sync_keeps_archive_copy_redacted(scanned_space: Path, transcript: Path)
     assert list(Path(paths.archive()).rglob("*.~*")) == []
 
 
+def test_scan_and_redact_count_same_secrets_and_places(scanned_space: Path) -> None:
+    """A secret that is in several places is one secret."""
+    id = begin(scanned_space, "plan", "Deploy", f"Use {TOKEN}.", f"{KEY}", f"{TOKEN} again")
+    assert (
+        "2 secrets found in 3 places, in 1 of 1 conversation."
+        in cortext(scanned_space, "scan").stderr
+    )
+    said = ok(scanned_space, "redact", id, "--yes")
+    assert "2 secrets redacted in 3 places, in 1 conversation." in said
+
+
+def test_redact_does_not_count_secret_in_file_of_tool(
+    scanned_space: Path, transcript: Path
+) -> None:
+    """Title, message and document have the secret, and so does the file of the tool."""
+    id = ok(scanned_space, "import", ID).split()[-1]
+    done = cortext(scanned_space, "scan", id)
+    assert "1 secret found in 4 places, in 1 of 1 conversation." in done.stderr
+    advice = "quit the session in Claude Code and delete the file; Claude Code then loses"
+    assert advice in done.stdout
+    redacted = cortext(scanned_space, "redact", id, "--yes")
+    assert "1 secret redacted in 3 places, in 1 conversation." in redacted.stdout
+    assert f"A secret is still in the tool's own file: {transcript}" in redacted.stderr
+
+
 def test_scan_stops_advising_archive_option_after_archive_redact(
     scanned_space: Path, transcript: Path
 ) -> None:

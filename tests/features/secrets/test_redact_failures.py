@@ -101,7 +101,7 @@ def test_redact_continues_when_git_fails(
     told = problems(done)
     start = "could not check whether the git history contains secrets of "
     assert sorted(each.removeprefix(start).partition(": git ")[0] for each in told) == ids
-    assert "4 secrets redacted in 2 conversations" in done.stdout
+    assert "1 secret redacted in 4 places, in 2 conversations" in done.stdout
 
 
 def test_redact_continues_when_a_conversation_vanishes(git_space: Path, tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_redact_continues_when_a_conversation_vanishes(git_space: Path, tmp_path
     assert not folder.exists()
     assert holding(TOKEN, git_space / "conversations") == []
     assert "[redacted " in (folder_of(git_space, kept) / "plan.md").read_text(encoding="utf-8")
-    assert "4 secrets redacted in 2 conversations" in done.stdout
+    assert "1 secret redacted in 4 places, in 2 conversations" in done.stdout
 
 
 def test_redact_continues_when_an_archive_folder_vanishes(git_space: Path, tmp_path: Path) -> None:
@@ -162,5 +162,5 @@ def test_redact_reports_handoff_files_that_cannot_be_deleted(git_space: Path) ->
     (told,) = problems(done)
     assert told.startswith("lists and searches may still show redacted words: could not empty ")
     assert holding(TOKEN, git_space / "conversations") == []
-    assert "2 secrets redacted in 1 conversation" in done.stdout
+    assert "1 secret redacted in 2 places, in 1 conversation" in done.stdout
     assert is_unfinished()

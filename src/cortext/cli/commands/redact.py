@@ -8,7 +8,16 @@ import click
 import msgspec
 
 from cortext.catalog.row import ConversationRow
-from cortext.cli.commands.scan import lasting, listed, look, named, print_findings, theirs, told
+from cortext.cli.commands.scan import (
+    count_secrets,
+    lasting,
+    listed,
+    look,
+    named,
+    print_findings,
+    theirs,
+    told,
+)
 from cortext.cli.common_options import Number, all_option
 from cortext.cli.confirmation import agree, yes_option
 from cortext.cli.conversation_choice import describe
@@ -177,18 +186,20 @@ def _redact_all(
     Otherwise redact every secret in the conversations. With `archive`, also redact copies in the
     archive. `unread` has the warnings about unscanned files that were already printed.
     """
-    redacted, done = list[int](), list[_Plan]()
+    changed, done, every = 0, list[_Plan](), list[RedactResult]()
     with purge_after([plan.row for plan in plans]) as failures:
         for plan in plans:
             results = _redact(plan, listed_only, archive, failures)
             done += [plan] if results else []
-            redacted.append(sum(result.pieces for result in results))
+            changed += any(result.pieces for result in results)
+            every += results
             for note in dict.fromkeys(note for result in results for note in result.notes):
                 click.echo(told(note), err=True)
     _print_failures(failures)
     remaining = _print_remaining(done, listed_only, archive, unread) if done else 0
-    count = sum(map(bool, redacted))
-    click.echo(f"{counted(sum(redacted), 'secret')} redacted in {counted(count, 'conversation')}.")
+    secrets = len(frozenset[str]().union(*(result.fingerprints for result in every)))
+    what = count_secrets(secrets, sum(result.pieces for result in every), "redacted")
+    click.echo(f"{what} in {counted(changed, 'conversation')}.")
     return 1 if failures or remaining else 0
 
 

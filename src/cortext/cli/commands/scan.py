@@ -229,6 +229,15 @@ def theirs(found: Sequence[Finding], id: str) -> Iterator[str]:
         yield f"  to keep the secret out of the archive: `cortext redact {id} --archive`"
 
 
+def count_secrets(secrets: int, places: int, verb: str) -> str:
+    """Return the number of secrets as text, such as `1 secret found in 2 places,`.
+
+    `secrets` is the number of different secrets. The places are named only if they are more.
+    """
+    text = f"{counted(secrets, 'secret')} {verb}"
+    return text if places == secrets else f"{text} in {counted(places, 'place')},"
+
+
 def _as_dict(finding: Finding, names: dict[tuple[str, str], str]) -> dict[str, object]:
     return {
         "id": names[finding.row.identity],
@@ -247,8 +256,10 @@ def _as_dict(finding: Finding, names: dict[tuple[str, str], str]) -> dict[str, o
 def _print_summary(scanned: ScanResult, *, is_complete: bool) -> None:
     for sentence in scanned.unread:
         click.echo(f"warning: not scanned: {told(sentence)}", err=True)
-    count, rows = len(scanned.found), len({finding.row.identity for finding in scanned.found})
+    count = len({finding.secret for finding in scanned.found})
+    rows = len({finding.row.identity for finding in scanned.found})
     scope = counted(scanned.looked, "conversation")
-    result = f"{counted(count, 'secret')} found in {rows} of" if count else "No secrets found in"
+    what = count_secrets(count, len(scanned.found), "found")
+    result = f"{what} in {rows} of" if count else "No secrets found in"
     rest = "" if is_complete else " Not everything could be scanned."
     click.echo(f"{result} {scope}.{rest}", err=True)

@@ -8,6 +8,7 @@ or session in a list.
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Collection, Sequence
 
 from cortext import paths
@@ -69,7 +70,11 @@ def redact_copies(
         in_use = sweep(archive_temp_folders())
         notes += [f"{path} is still being written; redact it again afterwards" for path in in_use]
     return RedactResult(
-        redaction.pieces, redaction.files, [*redaction.unread, *notes], redaction.failures
+        redaction.pieces,
+        frozenset(redaction.redacted),
+        redaction.files,
+        [*redaction.unread, *notes],
+        redaction.failures,
     )
 
 
@@ -90,7 +95,8 @@ def is_archive_redacted(row: ConversationRow, found: Sequence[Finding]) -> bool:
 class _ArchiveRedaction:
     """Redacts secrets in several copies of the archive, and collects the results.
 
-    `wanted` are the secrets as texts. `found` are the same secrets as findings.
+    `wanted` are the secrets as texts. `found` are the same secrets as findings. `pieces` counts the
+    places in which a secret was redacted, and `redacted` has the fingerprints of these secrets.
     """
 
     def __init__(self, wanted: Collection[str], found: Sequence[Finding]) -> None:
@@ -98,8 +104,10 @@ class _ArchiveRedaction:
         for one in found:
             self._redactor(one.family, one.secret)
         self._fingerprints = frozenset(self._redactor.used)
+        self._places = Counter(one.path for one in found)
         self._files = SessionFiles()
         self.pieces, self.files = 0, list[str]()
+        self.redacted = set[str]()
         self.unread: Unread = []
         self.failures: list[CortextError] = []
 
@@ -154,8 +162,10 @@ class _ArchiveRedaction:
         replace(path, parts, temp_dir=temp_dir())
         os.utime(path, ns=(found.st_mtime_ns, found.st_mtime_ns))
         self.files.append(path)
-        # Each secret of a file counts once, as it does among the findings.
-        self.pieces += len(find_fingerprints(new) - find_fingerprints(data)) or 1
+        after = find_fingerprints(new)
+        redacted = (after - find_fingerprints(data)) or (after & self._fingerprints)
+        self.redacted |= redacted
+        self.pieces += self._places[path] or len(redacted) or 1
 
     def _save_state(self, name: str, new: bytes, before: int, size: int, memory: Memory) -> None:
         """Save the new state of a copy before the copy is written.

@@ -48,11 +48,13 @@ _GIT_NOTE = (
 class RedactResult(NamedTuple):
     """The outcome of a redaction.
 
-    `pieces` is the number of redacted secrets, and `files` are the changed files. `notes` are
-    sentences for the user. `failures` are the errors of the steps that failed.
+    `pieces` is the number of places in which a secret was redacted. `fingerprints` has one value
+    for each different secret, and `files` are the changed files. `notes` are sentences for the
+    user. `failures` are the errors of the steps that failed.
     """
 
     pieces: int
+    fingerprints: frozenset[str]
     files: list[str]
     notes: list[str]
     failures: list[CortextError]
@@ -88,7 +90,8 @@ def redact(row: ConversationRow, findings: Sequence[Finding] | None = None) -> R
     """
     refuse_live(row)
     if row.tool and not row.is_standalone and row.tool not in (TRASH, STATE):
-        return RedactResult(0, [], [f"{row.path} belongs to the tool and is not changed"], [])
+        note = f"{row.path} belongs to the tool and is not changed"
+        return RedactResult(0, frozenset(), [], [note], [])
     notes: list[str] = []
     failures: list[CortextError] = []
     before = _scan_row(row, failures) or []
@@ -97,9 +100,9 @@ def redact(row: ConversationRow, findings: Sequence[Finding] | None = None) -> R
     after = _scan_row(row, failures)
     redacted = _find_redacted(before, after) if after is not None else []
     files = sorted({one.path for one in redacted})
-    return RedactResult(
-        len(redacted), files, [*notes, *_check_git_history(row, files, failures)], failures
-    )
+    notes += _check_git_history(row, files, failures)
+    fingerprints = frozenset(mask.fingerprint_of(one.secret) for one in redacted)
+    return RedactResult(len(redacted), fingerprints, files, notes, failures)
 
 
 def report_missing_files(found: Iterable[Finding], failures: list[CortextError]) -> None:

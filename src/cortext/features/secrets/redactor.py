@@ -60,12 +60,16 @@ class Redactor:
         plain = Plain(secret).text
         if self._wanted is not None and plain not in self._wanted:
             return None
-        digest = hmac.new(self._key, plain.encode("utf-8", "surrogatepass"), hashlib.sha256)
-        fingerprint = digest.hexdigest()[:_DIGITS]
+        fingerprint = self.fingerprint_of(plain)
         if self._prints is not None and fingerprint not in self._prints:
             return None
         self.used.add(fingerprint)
         return f"[redacted {kind} {fingerprint}]"
+
+    def fingerprint_of(self, plain: str) -> str:
+        """Return the fingerprint of a secret, which is given as decoded text."""
+        digest = hmac.new(self._key, plain.encode("utf-8", "surrogatepass"), hashlib.sha256)
+        return digest.hexdigest()[:_DIGITS]
 
 
 def key_name() -> str:

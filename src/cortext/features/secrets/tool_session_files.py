@@ -12,7 +12,7 @@ from cortext.features.secrets.adapter_side_files import is_checkpoints
 from cortext.features.secrets.text_pieces import Unread, collect_unreadable
 from cortext.tools import jsonl_transcripts, transcript_folders
 from cortext.tools.archive_items import archive_source
-from cortext.tools.registry import is_tool, open_bridge, tool_names
+from cortext.tools.registry import display_name, is_tool, open_bridge, tool_names
 
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _STEM = re.compile(r"(?:\.jsonl?)(?:\.~\d+)?(?:\.gz|\.zst)?\Z")
@@ -40,7 +40,20 @@ def describe_removal(path: str) -> str:
         return "delete the session in OpenCode; all its sessions share this file"
     if os.path.basename(path) == _INDEX:
         return "the file lists the names of all threads; remove the line while Codex is not running"
-    return "close the session there and delete the file; this deletes the conversation in the tool"
+    name = _tool_name(path)
+    return (
+        f"to remove the secret from this file: quit the session in {name} and delete the file; "
+        f"{name} then loses the conversation"
+    )
+
+
+def _tool_name(path: str) -> str:
+    """Return the name of the tool that has a file, such as "Claude Code", or "the tool"."""
+    for tool in tool_names():
+        folder = transcript_folders.own_home(tool).rstrip("/")
+        if path.startswith(f"{folder}/"):
+            return display_name(tool)
+    return "the tool"
 
 
 class SessionFiles:
