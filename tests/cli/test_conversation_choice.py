@@ -178,6 +178,18 @@ def test_resume_choice_lists_titles_before_long_ids(claude_person: Person) -> No
     assert "  2. first of the topics" in asked.text
 
 
+@pytest.mark.parametrize("answer", ["n", "No", "q"])
+def test_no_at_the_choice_changes_nothing(claude_person: Person, answer: str) -> None:
+    """Also if the letters of the answer are in the title of one conversation only."""
+    space = claude_person.project("space")
+    ok(space, "init")
+    for topic in ("now", "list"):
+        begin(space, "plan", f"pick {topic}", "Hello.")
+    asked = terminal(space, ["done", "pick"], answers=[answer])
+    assert (asked.code, "Nothing was changed." in asked.text) == (1, True)
+    assert "completed" not in [row["status"] for row in rows(space, "list")]
+
+
 def test_copied_workspace_conversations_are_listed_once_until_changed(
     claude_person: Person,
 ) -> None:
@@ -230,6 +242,20 @@ def test_search_in_option_follows_symlink(claude_person: Person) -> None:
     claude_person.say(proj, ["Why kafka?", "Because."])
     (claude_person.folder / "link").symlink_to(proj)
     assert len(rows(claude_person.folder, "search", "kafka", "--in", "link")) == 1
+
+
+def test_import_says_if_conversation_goes_to_personal_workspace(claude_person: Person) -> None:
+    """A workspace and a store are where the user expects the conversation."""
+    proj, space = claude_person.project("proj"), claude_person.project("space")
+    ok(space, "init")
+    claude_person.say(proj, ["Why kafka?", "Because."])
+    claude_person.say(space, ["Why redis?", "It is fast."])
+    note = "There is no workspace here; the conversation is in your personal workspace.\n"
+    done = cortext(proj, "import", "why", "kafka")
+    assert (done.stdout[:10], done.stderr) == ("imported: ", note)
+    again = cortext(proj, "import", done.stdout.split()[1])
+    assert (again.stdout[:14], again.stderr) == ("already here: ", "")
+    assert cortext(space, "import", "why", "redis").stderr == ""
 
 
 def test_import_refuses_empty_or_too_short_id_prefix(claude_person: Person) -> None:

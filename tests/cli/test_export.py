@@ -226,7 +226,10 @@ def test_import_outside_workspace_goes_to_private_personal_workspace(
     session = begin(empty_workspace)
     written = ok(empty_workspace, "export", "001")
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    ok(tmp_path, "import", "-", given=written)
+    done = cortext(tmp_path, "import", "-", given=written)
+    assert done.stdout == f"imported: {session.id}\n".encode()
+    note = b"There is no workspace here; the conversation is in your personal workspace.\n"
+    assert done.stderr == note
     personal = tmp_path / "data/cortext/personal"
     assert stored(personal, session.id) == session
     assert personal.stat().st_mode & 0o777 == 0o700

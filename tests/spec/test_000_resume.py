@@ -151,7 +151,7 @@ def test_resume_by_search(tmp_workspace: Path) -> None:
     assert (several.returncode, several.stdout) == (4, "")
     assert all(id in several.stderr for id in (api, "003-plan-billing"))
     asked = terminal(tmp_workspace, ["resume", "api design", "--context"], answers=["billing"])
-    assert "Which conversation? (number, words to filter, q to quit): " in asked.text
+    assert "Which conversation? (number, or words of the title; q to quit): " in asked.text
     assert "Conversation: plan / Billing\n" in asked.text
 
 

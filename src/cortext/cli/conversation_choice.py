@@ -28,6 +28,7 @@ from cortext.features.listing.unique_conversation_names import Names
 if TYPE_CHECKING:
     from cortext.features.search.name_or_text_lookup import FoundConversations
 
+_DECLINES = ("q", "quit", "n", "no")
 _MAX_SHOWN = 20
 _MIN_TITLE = 20
 
@@ -169,8 +170,8 @@ def ask(rows: Sequence[ConversationRow], query: str = "") -> ConversationRow:
     """Ask the user to choose one of several conversations, and return it.
 
     The user types its number, or words that only one conversation has. `query` is the text that
-    matched all of them. Exit with code 1 if the user declines. Raises AmbiguousIdError if there is
-    no terminal.
+    matched all of them. Exit with code 1 if the user types `q`, `n` or `no`. Raises
+    AmbiguousIdError if there is no terminal.
     """
     if not can_ask():
         raise _ambiguous_error(rows, query)
@@ -180,9 +181,9 @@ def ask(rows: Sequence[ConversationRow], query: str = "") -> ConversationRow:
     if len(rows) > _MAX_SHOWN:
         click.echo(f"     and {len(rows) - _MAX_SHOWN} more", err=True)
     answer = click.prompt(
-        "Which conversation? (number, words to filter, q to quit)", err=True
+        "Which conversation? (number, or words of the title; q to quit)", err=True
     ).strip()
-    if answer == "q":
+    if answer.casefold() in _DECLINES:
         click.echo("Nothing was changed.", err=True)
         raise click.exceptions.Exit(1)
     numeric = len(answer) < 7 and answer.isascii() and answer.isdecimal()

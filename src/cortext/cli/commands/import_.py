@@ -54,7 +54,8 @@ class _ImportResult(msgspec.Struct, frozen=True):
     `added` is the number of messages that the import added.
 
     If the conversation is in another workspace, `elsewhere` is the folder of that workspace, and
-    `path` is the folder of the conversation. Otherwise both are "".
+    `path` is the folder of the conversation. Otherwise both are "". `in_store` is True if the
+    conversation is in a store or in the folder for sessions of programs, and in no workspace.
     """
 
     id: str
@@ -62,6 +63,7 @@ class _ImportResult(msgspec.Struct, frozen=True):
     added: int = 0
     elsewhere: str = ""
     path: str = ""
+    in_store: bool = False
 
 
 def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -97,6 +99,8 @@ def command(files: tuple[str, ...], id: str | None, store: str | None, as_json: 
     its id, or words of its title. Later messages of a tool session are added to the conversation
     automatically. For any other session, import it again to add its later messages.
 
+    Outside a workspace, conversations go to your personal workspace.
+
     Instead of a FILE, you can name a database of openai-agents (SQLiteSession) or of llm (`llm logs
     path`). Its sessions go to the folder for sessions of programs, or to --store. Import the
     database again to add new messages.
@@ -112,7 +116,7 @@ def command(files: tuple[str, ...], id: str | None, store: str | None, as_json: 
                 imported = _import_database(file, id, store)
             elif _is_file(file):
                 target = target or _open_target(store)
-                imported = [_import_file(file, target, id)]
+                imported = [_import_file(file, target, id, in_store=store is not None)]
             else:
                 imported = _import_session(file, id, store)
         except CortextError as error:
@@ -126,6 +130,7 @@ def command(files: tuple[str, ...], id: str | None, store: str | None, as_json: 
         results += imported
         for result in () if as_json else imported:
             _print_result(result)
+    _say_personal(results)
     if as_json:
         print_json([{"id": result.id, "new": result.new} for result in results])
     if failed:
@@ -196,6 +201,14 @@ def _print_result(result: _ImportResult) -> None:
     click.echo(f"hint: `{copies}` copies it here", err=True)
 
 
+def _say_personal(results: list[_ImportResult]) -> None:
+    """Print a note if new conversations are in the personal workspace, outside any workspace."""
+    count = sum(result.new and not result.in_store for result in results)
+    if count and paths.workspace_root() == paths.personal_workspace():
+        which = "the conversation is" if count == 1 else "the conversations are"
+        click.echo(f"There is no workspace here; {which} in your personal workspace.", err=True)
+
+
 def _import_database(file: str, id: str | None, store: str | None) -> list[_ImportResult]:
     """Import all sessions of the database `file` into a store.
 
@@ -211,7 +224,7 @@ def _import_database(file: str, id: str | None, store: str | None) -> list[_Impo
         for warning in warnings:
             click.echo(f"warning: {clean(warning, lines=False)}", err=True)
         session.id = id or session.id
-        results.append(_ImportResult(session.id, new=put_items(session, target)))
+        results.append(_ImportResult(session.id, new=put_items(session, target), in_store=True))
     return results
 
 
@@ -219,7 +232,9 @@ def _open_target(store: str | None) -> SessionStore:
     return open_session_store(store) if store else Workspace.find().store
 
 
-def _import_file(file: str, target: SessionStore, id: str | None) -> _ImportResult:
+def _import_file(
+    file: str, target: SessionStore, id: str | None, *, in_store: bool
+) -> _ImportResult:
     session, warnings = _read_file(file)
     for warning in warnings:
         click.echo(f"warning: {clean(warning, lines=False)}", err=True)
@@ -228,7 +243,7 @@ def _import_file(file: str, target: SessionStore, id: str | None) -> _ImportResu
     saved = save_imported(session, target)
     if saved.note:
         click.echo(f"warning: {clean(saved.note, lines=False)}", err=True)
-    return _ImportResult(session.id, new=saved.is_new)
+    return _ImportResult(session.id, new=saved.is_new, in_store=in_store)
 
 
 def _read_file(file: str) -> ImportedFile:
