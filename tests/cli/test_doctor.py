@@ -235,4 +235,4 @@ def test_doctor_claims_no_messages_for_empty_conversation_without_head(doctor_ho
     report = cortext(root, "doctor").stdout
     assert f"{made}/.session/session.json: the file is missing\n" in report
     plan = cortext(root, "doctor", "--fix").stderr
-    assert f"rewrite the head and the messages of {made}; no messages were found\n" in plan
+    assert f"write session.json of {made} again; this conversation has no messages\n" in plan

@@ -245,16 +245,21 @@ def test_resume_print_of_native_session_changes_no_file(tool_place: Place) -> No
     assert files_below(tool_place.root) == before
 
 
-@pytest.mark.parametrize("options", [["--tool", "codex"], ["--fork"]])
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (["--tool", "codex"], "Codex cannot resume this conversation yet"),
+        (["--fork"], "the copy of this conversation does not exist yet"),
+    ],
+)
 def test_resume_print_refuses_to_write_session_and_names_write_option(
-    tool_place: Place, options: list[str]
+    tool_place: Place, options: list[str], reason: str
 ) -> None:
     before = files_below(tool_place.root)
     words = ("resume", tool_place.key, *options, "--print")
     done = cortext(tool_place.root, *words, env=tool_place.env)
     assert (done.returncode, done.stdout) == (1, "")
-    assert "must be written first\nhint: " in done.stderr
-    assert "`--print --write`" in done.stderr
+    assert f"error: {reason}\nhint: `--print --write` creates " in done.stderr
     assert files_below(tool_place.root) == before
     assert tool_place.ok(*words, "--write")
 

@@ -172,6 +172,11 @@ def test_sync_never_copies_deleted_session_again(sync_home: Path) -> None:
     path = say(sync_home, "one")
     ok(sync_home, "sync")
     assert str(path) in ok(sync_home, "delete", ID, "--yes")
-    assert "1 skipped because you deleted them" in ok(sync_home, "sync")
+    said = ok(sync_home, "sync")
+    assert said == "claude  1 transcript skipped, because you deleted its copy\n"
+    say(sync_home, "two", id=other(2))
+    mixed = ok(sync_home, "sync")
+    assert mixed.startswith("claude  1 transcript, 1 new; ")
+    assert mixed.endswith("; 1 skipped, because you deleted its copy\n")
     ok(sync_home, "trash", "restore", "1")
-    assert "1 transcript, nothing new" in ok(sync_home, "sync")
+    assert "2 transcripts, nothing new" in ok(sync_home, "sync")

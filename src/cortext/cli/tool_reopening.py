@@ -110,7 +110,7 @@ def reopen_in_tool(
     chosen = pick_tool(row, tool)
     if not row.status:
         if not write:
-            raise needs_write(chosen)
+            raise needs_write(chosen, fork=fork)
         # The conversation has no session yet, so create the session to continue.
         activate(row, reopen=False)
     prepared = get_ready(

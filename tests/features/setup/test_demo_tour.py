@@ -5,13 +5,13 @@ from cortext.features.setup.demo_tour import describe_kill
 
 def test_tour_explains_stored_message_that_was_not_acknowledged() -> None:
     first, why = describe_kill(51, 52)
-    assert first == "51 messages were acknowledged, 52 are stored: nothing is lost"
+    assert first == "`append` returned for 51 messages; 52 are in the file: nothing is lost"
     assert "killed before it knew" in why
 
 
 def test_tour_explains_nothing_if_counts_are_equal() -> None:
     assert describe_kill(50, 50) == [
-        "50 messages were acknowledged, 50 are stored: nothing is lost"
+        "`append` returned for 50 messages; 50 are in the file: nothing is lost"
     ]
 
 

@@ -39,7 +39,7 @@ def command(keep: bool) -> None:
     if keep:
         _print_commands(folder, program)
     else:
-        click.echo("The folder was deleted. Next steps:")
+        click.echo("The tour's temporary folder was deleted. Next steps:")
         click.echo(f"  {program} demo --keep     keep the folder and look at its files")
         click.echo(f"  {program} list --all      list the conversations of your own tools")
         click.echo(f"  {program} --help          show all commands")

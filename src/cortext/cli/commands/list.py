@@ -69,8 +69,8 @@ def command(
 
     In a workspace, the list has its conversations, and the sessions that took place in its folder:
     sessions of AI tools, of `spawn` and of programs. Outside a workspace, the list has sessions
-    from the current folder and below, then personal conversations with no known folder. With
-    --store, the list has the sessions of that store.
+    from the current folder and below, then conversations of your personal workspace that belong to
+    no folder. With --store, the list has the sessions of that store.
 
     In a terminal, the length of the list is limited (setting list.limit).
     """

@@ -15,15 +15,17 @@ from cortext.cli.views.list_view import list_here, show_resumable
 
 _EXTRA = "cortext.resume.extra"
 _PRINT_HELP = (
-    "Print the command line that resumes the conversation, and start nothing. No conversation "
-    "changes. If the tool does not have the session yet, the command fails and asks for --write."
+    "Print the command line that resumes the conversation, and start nothing. This changes no "
+    "conversation. If the tool does not have the session yet, the command fails and asks for "
+    "--write."
 )
 _WRITE_HELP = (
     "With --print, also write the session if the tool does not have it yet. A session of another "
-    "tool becomes a conversation with its own id first."
+    "tool is first copied to a conversation with a new id."
 )
 _CONTEXT_HELP = (
-    "Print a briefing: a text with which any agent can continue. Status and time do not change."
+    "Print a briefing: a text with which any agent can continue. The conversation keeps its status "
+    "and its time of last activity."
 )
 
 
@@ -115,7 +117,9 @@ def command(
     if write and not printing:
         raise click.UsageError("--write is only for --print")
     if context and reopen:
-        raise click.UsageError("--context resumes nothing: leave out --reopen")
+        raise click.UsageError(
+            "--context only prints a briefing and reopens nothing: leave out --reopen"
+        )
     from cortext.cli import resume_actions  # loads 80 modules that --list does not need
 
     write = write or not printing

@@ -271,13 +271,13 @@ def _token_lines(tokens: CountedTokens) -> list[str]:
 def _archive_lines(archive: list[Size]) -> list[str]:
     parts = [(one.sources, one.packed) for one in archive]
     lines = [
-        f"{one.tool}: {counted(one.copies, 'transcript')}, {size(one.sources)} stored in "
+        f"{one.tool}: {counted(one.copies, 'transcript')}, {size(one.sources)} compressed to "
         f"{size(one.packed)}"
         for one in archive
     ]
     if len(archive) > 1:
         before, after = (sum(numbers) for numbers in zip(*parts, strict=True))
-        lines.append(f"total: {size(before)} stored in {size(after)}")
+        lines.append(f"total: {size(before)} compressed to {size(after)}")
     return lines
 
 

@@ -27,7 +27,7 @@ _WIDTH = 30
 @click.option(
     "--tools",
     metavar="TOOLS",
-    help="Copy only from these tools, separated by commas: claude,codex.",
+    help="Copy only from these tools, for example claude,codex.  [default: all]",
     shell_complete=complete_tools,
 )
 @click.option("--quiet", is_flag=True, help="Print nothing, and run with low priority.")
@@ -133,15 +133,20 @@ def _print_tools(result: SyncResult) -> None:
 
 def _describe(one: ToolSyncResult) -> str:
     count = one.new + one.grown + one.replaced + one.unchanged
+    reason = f"because you deleted {'its copy' if one.deleted == 1 else 'their copies'}"
+    if not count and one.deleted:
+        return f"{counted(one.deleted, 'transcript')} skipped, {reason}"
     changes = [
         f"{number:,} {word}"
         for number, word in (
             (one.new, "new"),
             (one.grown, "with new messages"),
             (one.replaced, "rewritten by the tool"),
-            (one.deleted, "skipped because you deleted them"),
         )
         if number
     ]
-    sizes = f"{size(one.sources)} stored in {size(one.packed)}"
-    return f"{counted(count, 'transcript')}, {', '.join(changes) or 'nothing new'}; {sizes}"
+    sizes = f"{size(one.sources)} compressed to {size(one.packed)}"
+    skipped = f"; {one.deleted:,} skipped, {reason}" if one.deleted else ""
+    return (
+        f"{counted(count, 'transcript')}, {', '.join(changes) or 'nothing new'}; {sizes}{skipped}"
+    )

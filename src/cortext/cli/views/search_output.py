@@ -255,7 +255,7 @@ def _say_unknown(words: Sequence[tuple[str, str]]) -> None:
 def _say_excluded(why: NoResultsReason) -> None:
     words = clean(", ".join(why.excluded), lines=False)
     if why.asked:
-        say(f"No results: every match also has a word after NOT or a minus: {words}")
+        say(f"No results: every match contains an excluded word: {words}")
     elif words:
         say(f"The query only excludes words: {words}. Add a word to search for.")
     else:

@@ -126,6 +126,8 @@ def _describe_repair(state: _ConversationState, place: ConversationPath) -> str:
     parts = "the head and the messages" if state.head.troubles else "the messages"
     if state.rescued.nothing:
         return f"rewrite the head of {place.folder}"
+    if not state.of_lines and not state.rescued.messages:
+        return f"write session.json of {place.folder} again; this conversation has no messages"
     more = "; add the missing messages that the AI tool still has" if _may_have_more(state) else ""
     return f"rewrite {parts} of {place.folder}{describe_readable(state.rescued)}{more}"
 

@@ -163,7 +163,7 @@ def prepare(
     notes = [] if row.tool else _warnings(row, tool)
     if fork and not row.tool:
         if not write:
-            raise needs_write(tool)
+            raise needs_write(tool, fork=True)
         row = fork_row(row)
         notes.append(f"The copy is {row.key}.")
     if native and fork and (forked := _prepare_fork(row, tool, native, extra, notes)):
@@ -173,7 +173,7 @@ def prepare(
     launcher = launcher_of(tool)
     starts_new = _has_no_messages(row) and not launcher.takes_empty_session
     if not write and not (starts_new and launcher.takes_command):
-        raise needs_write(tool)
+        raise needs_write(tool, fork=fork)
     if starts_new:
         return _prepare_briefing(row, tool, folder_for(row)[0], budget, extra, notes)
     if row.tool and not fork:
@@ -185,11 +185,19 @@ def prepare(
     return _prepare_converted(row, tool, budget, fork, extra, notes)
 
 
-def needs_write(tool: str) -> CortextError:
-    """Return the error for a session that must be written before a tool can resume it."""
+def needs_write(tool: str, *, fork: bool = False) -> CortextError:
+    """Return the error for a session that must be written before a tool can resume it.
+
+    With `fork`, the session is a copy of the conversation.
+    """
+    if fork:
+        return CortextError(
+            "the copy of this conversation does not exist yet",
+            hint="`--print --write` creates the copy and prints the command",
+        )
     return CortextError(
-        f"a session for {tool} must be written first",
-        hint="to write it and print the command line: `--print --write`",
+        f"{display_name(tool)} cannot resume this conversation yet",
+        hint="`--print --write` creates a session for it and prints the command",
     )
 
 

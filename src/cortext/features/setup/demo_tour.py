@@ -155,7 +155,7 @@ def _resume(folder: str) -> Step:
     manager.add_message("assistant", "Three callers, all inside: I would start with REST.")
     manager.close()
     return Step(
-        "In your own agent: a second process continues the conversation",
+        "An agent saves a new conversation; a second process continues it",
         "SessionManager(...).resume_latest()",
         _output([sys.executable, "-c", _RESUME, folder]),
     )
@@ -191,12 +191,12 @@ def _kill(folder: str) -> Step:
 def describe_kill(acknowledged: int, stored: int) -> list[str]:
     """Return lines that say whether a killed process lost messages.
 
-    `acknowledged` is the number of messages that the process saved, and that the process knew to be
-    saved. `stored` is the number of messages in the store. It may be greater, because the process
-    may be killed after a message was stored, but before the process knew it.
+    `acknowledged` is the number of messages for which `append` returned. `stored` is the number of
+    messages in the store. It may be greater, because the process may be killed after a message was
+    stored, but before `append` returned.
     """
     verdict = "nothing is lost" if stored >= acknowledged else "messages are lost; this is a bug"
-    lines = [f"{acknowledged} messages were acknowledged, {stored} are stored: {verdict}"]
+    lines = [f"`append` returned for {acknowledged} messages; {stored} are in the file: {verdict}"]
     if stored > acknowledged:
         lines.append("The last message was stored, but the process was killed before it knew that.")
     return lines
