@@ -24,6 +24,7 @@ from bench import (
     service,
     spawn,
     starts,
+    statusline,
     tool_output,
     tool_output_search,
     tool_refresh,
@@ -77,6 +78,7 @@ def measure(folder: str, quick: bool, python: str) -> tuple[dict[str, Any], list
     q = tool_output_search.in_child(f"{folder}/q", 5 if quick else 20, size)
     size = (30, 35_000_000) if quick else (usage.COUNT, usage.BYTES)
     r = usage.in_child(f"{folder}/r", 5 if quick else 20, *size)
+    s = statusline.in_child(f"{folder}/s", 10 if quick else 40)
     memory = starts.memory(starts.OURS)
     bars = [
         Bar("(a) log append / raw append+fdatasync", ratio(a, "log", "raw"), 1.25, "x"),
@@ -147,6 +149,7 @@ def measure(folder: str, quick: bool, python: str) -> tuple[dict[str, Any], list
         Bar("(q) search with a scan / reading", q["scan / read"], 6, "x"),
         Bar("(r) first usage / typed decode", r["first"] / r["decode"], 3, "x"),
         Bar("(r) usage --by day, nothing new", r["later"] / r["bare"], 12, "x"),
+        Bar("(s) statusline / bare start", s["statusline"] / s["bare"], 8, "x"),
     ]
     figures = {
         "a": a,
@@ -167,6 +170,7 @@ def measure(folder: str, quick: bool, python: str) -> tuple[dict[str, Any], list
         "p": p,
         "q": q,
         "r": r,
+        "s": s,
     }
     return figures, bars
 

@@ -5,11 +5,16 @@ from __future__ import annotations
 import os
 
 from cortext import paths
-from cortext.catalog import message_and_token_counts, row_table, session_links, usage_table
+from cortext.catalog import (
+    CATALOG_VERSION,
+    message_and_token_counts,
+    row_table,
+    session_links,
+    usage_table,
+)
 from cortext.catalog.rebuildable_database import MEMORY, Database, Fallback, log
 from cortext.durability.durable_files import remove_if_there
 
-_VERSION = 19
 _SCHEMA = f"""
 {row_table.SCHEMA};
 CREATE TABLE shown (terminal TEXT, number INTEGER, root BLOB, path TEXT,
@@ -41,7 +46,7 @@ def open_catalog(path: str) -> Database:
     return Database(
         path,
         schema=_SCHEMA,
-        version=_VERSION,
+        version=CATALOG_VERSION,
         name="the catalog",
         fallback=Fallback.MEMORY,
     )

@@ -208,7 +208,7 @@ class Database:
     def _use_read_only(self, error: Exception) -> None:
         self.close()
         try:
-            self._db, self._pid = self._connect_read_only(), os.getpid()
+            self._db, self._pid = connect_read_only(self._path, self._version), os.getpid()
         except sqlite3.Error:
             self.use_memory(error)
             return
@@ -235,7 +235,7 @@ class Database:
 
     def _connect(self) -> sqlite3.Connection:
         if self.is_read_only:
-            return self._connect_read_only()
+            return connect_read_only(self._path, self._version)
         if self.is_in_memory:
             return self._connect_to(self._create_tables)
         make_private_dir(os.path.dirname(self._path))
@@ -341,21 +341,6 @@ class Database:
         if not status.st_size and status.st_mtime < time.time() - _BUSY_MS / 1000:
             self._warn_rebuilt("it is empty")
 
-    def _connect_read_only(self) -> sqlite3.Connection:
-        name = self._path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
-        # Prefer a connection that reads the write-ahead log, if SQLite can read the log.
-        for option in ("mode=ro", "immutable=1"):
-            db = sqlite3.connect(f"file:{name}?{option}", uri=True, check_same_thread=False)
-            try:
-                version = db.execute("PRAGMA user_version").fetchone()[0]
-            except sqlite3.DatabaseError:
-                db.close()
-                continue
-            if version == self._version:
-                return db
-            db.close()
-        raise UnreadableError("the file cannot be read")
-
     def _create_tables(self, db: sqlite3.Connection) -> None:
         # A new database has no data to lose, and other processes wait for it.
         db.execute("PRAGMA synchronous=OFF")
@@ -374,6 +359,28 @@ class Database:
                 raise OtherVersionError(f"it has version {version}")
             db.commit()
         db.execute(_SYNCHRONOUS)
+
+
+def connect_read_only(path: str, version: int, *, wait: float = 5.0) -> sqlite3.Connection:
+    """Connect to the database at `path` without changing it.
+
+    `version` is the expected number of its schema. `wait` is how many seconds to wait if the
+    database is locked. Raises sqlite3.Error if the file cannot be read or has another version.
+    """
+    name = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+    # Prefer a connection that reads the write-ahead log, if SQLite can read the log.
+    for option in ("mode=ro", "immutable=1"):
+        uri = f"file:{name}?{option}"
+        db = sqlite3.connect(uri, timeout=wait, uri=True, check_same_thread=False)
+        try:
+            found = db.execute("PRAGMA user_version").fetchone()[0]
+        except sqlite3.DatabaseError:
+            db.close()
+            continue
+        if found == version:
+            return db
+        db.close()
+    raise UnreadableError("the file cannot be read")
 
 
 def _statements(schema: str) -> Iterator[str]:

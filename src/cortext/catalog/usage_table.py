@@ -17,6 +17,7 @@ from hashlib import blake2b
 import msgspec
 
 from cortext.catalog.rebuildable_database import bounded, plain
+from cortext.catalog.usage_costs import KINDS, QUARTER
 from cortext.model.answer_usage import TokenUsage, UsageFile, UsageRecord
 
 SCHEMA = """
@@ -33,13 +34,12 @@ CREATE TABLE usage_sums (session INTEGER, model TEXT, quarter INTEGER, answers I
     input INTEGER, output INTEGER, cache_read INTEGER, cache_write INTEGER, cache_write_1h INTEGER,
     reasoning INTEGER, usd REAL, recorded_usd REAL, unpriced INTEGER,
     PRIMARY KEY (session, model, quarter)) WITHOUT ROWID;
+CREATE INDEX usage_sums_at ON usage_sums (quarter);
 CREATE TABLE usage_facts (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID
 """
 _PRICES = "prices"
 EPOCH = "epoch"
 """The name of a fact: a random text that identifies this catalog."""
-QUARTER = 900_000_000
-"""A quarter of an hour in microseconds. Every time zone differs from UTC by whole quarters."""
 _INSERT = """
 INSERT INTO usage_answers VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT (key, file) DO UPDATE SET
   time = min(time, excluded.time), input = max(input, excluded.input),
@@ -52,9 +52,8 @@ INSERT INTO usage_answers VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT (key, f
     WHEN 1 THEN cost ELSE excluded.cost END,
   is_recorded = max(is_recorded, excluded.is_recorded), is_copy = min(is_copy, excluded.is_copy)
 """
-_KINDS = "input", "output", "cache_read", "cache_write", "cache_write_1h", "reasoning"
 # Unlike sum(), total() never overflows.
-_TOTALS = ", ".join(f"CAST(total({kind}) AS INTEGER)" for kind in _KINDS)
+_TOTALS = ", ".join(f"CAST(total({kind}) AS INTEGER)" for kind in KINDS)
 # The answers that a session has in its files, each with its copies in other files.
 _COPIES = """
 SELECT c.*, f.session, row_number() OVER (
@@ -66,7 +65,7 @@ FROM usage_answers c JOIN usage_files f ON f.id = c.file WHERE c.key IN (
 _ANSWERS = f"""
 SELECT max(CASE WHEN rank = 1 THEN session END) AS session,
   coalesce(min(nullif(time, 0)), 0) AS time, max(model) AS model,
-  {", ".join(f"max({kind}) AS {kind}" for kind in _KINDS)},
+  {", ".join(f"max({kind}) AS {kind}" for kind in KINDS)},
   coalesce(max(CASE WHEN is_recorded THEN cost END), max(cost)) AS cost,
   max(is_recorded) AS is_recorded
 FROM ({_COPIES}) GROUP BY key"""  # noqa: S608  our names
@@ -78,7 +77,7 @@ _SHARING = """
 SELECT DISTINCT g.session FROM usage_files f JOIN usage_answers a ON a.file = f.id
 JOIN usage_answers c ON c.key = a.key JOIN usage_files g ON g.id = c.file WHERE f.session = ?"""
 _SUMS = f"""
-SELECT s.tool, s.session, model, quarter, answers, {", ".join(_KINDS)}, usd, recorded_usd, unpriced
+SELECT s.tool, s.session, model, quarter, answers, {", ".join(KINDS)}, usd, recorded_usd, unpriced
 FROM usage_sums u JOIN usage_sessions s ON s.id = u.session
 WHERE quarter >= ? AND quarter < ?"""  # noqa: S608  our names
 
@@ -203,7 +202,7 @@ def use_prices(db: sqlite3.Connection, version: str, cost_of: CostOf) -> None:
     """
     if load_fact(db, _PRICES) == version:
         return
-    query = f"SELECT key, file, model, time, {', '.join(_KINDS)} FROM usage_answers WHERE NOT is_recorded"  # noqa: S608, E501  our names
+    query = f"SELECT key, file, model, time, {', '.join(KINDS)} FROM usage_answers WHERE NOT is_recorded"  # noqa: S608, E501  our names
     costs = [
         (cost_of(model, TokenUsage(*kinds), time), key, file)
         for key, file, model, time, *kinds in db.execute(query)

@@ -57,6 +57,7 @@ GROUPS = {
         "scan": "Find keys and passwords in conversations.",
         "redact": "Redact keys and passwords in conversations.",
         "usage": "Show the tokens and the cost of your AI tools.",
+        "statusline": "Print the costs for the status line of Claude Code.",
         "stats": "Show how often you use which AI tool, and the cost.",
         "copy": "Copy sessions from one store to another.",
         "demo": "Show the main features on sample files in a temporary folder.",

@@ -117,6 +117,8 @@ class Tool(Struct, frozen=True, kw_only=True):
     """Whether the tool passes the text of the user's prompt to a hook."""
     hook_shows_message: bool = False
     """Whether the tool shows the `systemMessage` in a hook's answer."""
+    has_status_line: bool = False
+    """Whether the tool can show a status line, the output of a command that gets JSON on stdin."""
     has_shared_process: bool = False
     """Whether one process of the tool serves several sessions."""
     escapes_bangs: bool = False

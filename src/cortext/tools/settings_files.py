@@ -23,6 +23,13 @@ MADE = ("hooks", "mcpServers", "mcp", "mcp_servers")
 """The top-level keys that cortext may have created in a settings file."""
 RECALL = "--recall"
 """The option of `cortext hook` that turns recall on, in the command of a tool's hook."""
+STATUS_LINE = "cortext statusline"
+"""The command that prints our status line."""
+_STATUS_LINE_SECONDS = 30
+"""How often the tool runs our status line while nothing happens.
+
+The line says how much time is left, and the costs are updated after the line is printed.
+"""
 _BLANK = "\ufeff \t\r\n"
 
 Steps = list[list[tuple[int, int]]]
@@ -70,7 +77,8 @@ class SettingsFile:
 
     `entry` is the entry for the MCP server, or None if the file is not for servers. `has_events` is
     whether the file is for hooks. `timeout` is how long the tool waits for a hook, in seconds or
-    milliseconds, as the tool requires.
+    milliseconds, as the tool requires. `status_line` is the key of the setting for the status line,
+    or "" if the file has no such setting.
     """
 
     def __init__(
@@ -81,19 +89,29 @@ class SettingsFile:
         *,
         has_events: bool = False,
         timeout: int = 0,
+        status_line: str = "",
     ) -> None:
         self.tool: Tool = tool
         self.path: str = path
         self.entry: McpEntry | None = entry
         self.events: tuple[str, ...] = tool.hook_events if has_events else ()
+        self._status_line = status_line
         self._timeout = timeout
         """How long the tool waits for a hook, in the unit that the tool requires."""
 
-    def with_hooks(self, text: str, *, but: Sequence[str] = (), recall: bool = False) -> Edited:
+    def with_hooks(
+        self,
+        text: str,
+        *,
+        but: Sequence[str] = (),
+        recall: bool = False,
+        status_line: bool = False,
+    ) -> Edited:
         """Return the settings `text` with our hooks and our MCP server.
 
         `but` holds the names of hook events to leave out. If `but` contains `ENTRY`, the server is
-        left out. If `recall` is true, the hook at the start of a session turns recall on.
+        left out. If `recall` is true, the hook at the start of a session turns recall on. If
+        `status_line` is true, our status line is added too, unless the user has a status line.
 
         If the server cannot be added to a file that is also for hooks, only the hooks are added.
         Raises ValueError with the reason if the hooks cannot be added, or if the server cannot be
@@ -104,6 +122,8 @@ class SettingsFile:
             edited = edited.insert([Insertion(len(text), "{}\n")], [])
         for event in self.events:
             edited = edited if event in but else self._with_event(edited, event, recall=recall)
+        if status_line and self._status_line:
+            edited = self._with_status_line(edited)
         return edited if ENTRY in but else self._with_entry(edited)
 
     def without_hooks(self, text: str, made: Sequence[Sequence[str]]) -> str:
@@ -117,6 +137,8 @@ class SettingsFile:
             return text
         for event in self.events:
             text = self._without_event(text, event)
+        if self.has_status_line(text):
+            text = json_edit.remove(text, [self._status_line])
         text = self.entry.remove(text) if self.entry else text
         for path in sorted(made, key=len, reverse=True):
             if _has_path(plain := json_edit.parse(text).plain, path) and not _value_at(plain, path):
@@ -166,6 +188,26 @@ class SettingsFile:
         hooks = _hooks_of(json_edit.parse(text).plain, event)
         return any(_value_at(hook, ["command"]) == wanted for hook in hooks)
 
+    def has_status_line(self, text: str) -> bool:
+        """Return whether the settings `text` have our status line.
+
+        Raises ValueError if the text cannot be parsed.
+        """
+        if not self._status_line or not text.strip(_BLANK):
+            return False
+        path = [self._status_line, "command"]
+        return _value_at(json_edit.parse(text).plain, path) == STATUS_LINE
+
+    def has_foreign_status_line(self, text: str) -> bool:
+        """Return whether the settings `text` have a status line that is not ours.
+
+        Raises ValueError if the text cannot be parsed.
+        """
+        if not self._status_line or not text.strip(_BLANK):
+            return False
+        is_set = _has_path(json_edit.parse(text).plain, [self._status_line])
+        return is_set and not self.has_status_line(text)
+
     def is_complete(self, text: str, but: Sequence[str]) -> bool:
         """Return True if the settings `text` certainly have everything that setup would add.
 
@@ -191,6 +233,16 @@ class SettingsFile:
         path = ["hooks", event]
         made = [path[:depth] for depth in (1, 2) if not _has_path(plain, path[:depth])]
         return edited.insert(json_edit.append(edited.text, path, element), made)
+
+    def _with_status_line(self, edited: Edited) -> Edited:
+        if _has_path(json_edit.parse(edited.text).plain, [self._status_line]):
+            return edited
+        value = {
+            "type": "command",
+            "command": STATUS_LINE,
+            "refreshInterval": _STATUS_LINE_SECONDS,
+        }
+        return edited.insert(json_edit.put(edited.text, [self._status_line], value), [])
 
     def _with_entry(self, edited: Edited) -> Edited:
         if self.entry is None or self.entry.find(edited.text) is not None:

@@ -1,8 +1,10 @@
 """Real tools on a terminal screen: opened, typed into and read."""
 
 import json
+import os
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from pathlib import Path
 
 from tests.tools.real.commands import (
     heard,
@@ -108,3 +110,10 @@ def new_session(terminal: Terminal) -> None:
     terminal.shows("New session")
     terminal.press("Enter")
     terminal.shows("Ask anything")
+
+
+def keep(name: str, screen: str) -> None:
+    """Where `KEEP_SCREENS` names a folder, the screens are kept there."""
+    folder = os.environ.get("KEEP_SCREENS")
+    if folder:
+        Path(folder, f"{name}.txt").write_text(f"{screen}\n", encoding="utf-8")

@@ -1,14 +1,13 @@
 """Our slash commands in the real tools' own screens, under tmux, as a person uses them."""
 
 import json
-import os
 from pathlib import Path
 
 import pytest
 
 from tests.tools.real.commands import HOSTILE, PINNED, cortext, heads, pwned, set_up, shell
 from tests.tools.real.launch import Tool
-from tests.tools.real.screens import new_session, opened, say, send
+from tests.tools.real.screens import keep, new_session, opened, say, send
 from tests.tools.real.stub import Stub
 
 pytestmark = [
@@ -19,13 +18,6 @@ pytestmark = [
     pytest.mark.needs("tmux", "to have a screen"),
 ]
 SUMMARY = "REST is settled, and paging is open."
-
-
-def keep(name: str, screen: str) -> None:
-    """Where `KEEP_SCREENS` names a folder, the screens are kept there."""
-    folder = os.environ.get("KEEP_SCREENS")
-    if folder:
-        Path(folder, f"{name}.txt").write_text(f"{screen}\n", encoding="utf-8")
 
 
 @pytest.mark.parametrize(("name", "version"), PINNED)

@@ -232,6 +232,7 @@ def _tool_line(tool: ToolHealth) -> str:
         if state != "not used"
     ]
     parts += ["recall: on"] if tool.recall else []
+    parts += ["status line: on"] if tool.status_line else []
     if not tool.connected:
         parts = [f"not connected (`cortext setup --tools {tool.tool}`)"]
     return f"{tool.tool}: {program}; {', '.join(parts)}"

@@ -40,10 +40,22 @@ from cortext.workspace.init_workspace import difference
     help="Tell Claude Code at the start of a session what was last decided and left open in its "
     "folder, or stop doing so.  [default: no change]",
 )
+@click.option(
+    "--statusline/--no-statusline",
+    "status_line",
+    default=None,
+    help="Show the cost of the session, of today and of the current block in the status line of "
+    "Claude Code, or stop doing so.  [default: no change]",
+)
 @click.option("--dry-run", is_flag=True, help="Show all changes, but make none.")
 @yes_option
 def command(
-    tools: tuple[str, ...] | None, plugin: bool, recall: bool | None, dry_run: bool, yes: bool
+    tools: tuple[str, ...] | None,
+    plugin: bool,
+    recall: bool | None,
+    status_line: bool | None,
+    dry_run: bool,
+    yes: bool,
 ) -> None:
     """Connect cortext to your AI tools.
 
@@ -63,7 +75,9 @@ def command(
         _require_capable("--plugin", "plugin", names)
     if recall:
         _require_capable("--recall", "recall", names)
-    plan = plan_setup(names, plugin=plugin, recall=recall)
+    if status_line:
+        _require_capable("--statusline", "has_status_line", names)
+    plan = plan_setup(names, plugin=plugin, recall=recall, status_line=status_line)
     show(plan, whole=dry_run)
     if plan.changes and not dry_run:
         agree(f"Make these changes to {count(plan)}?", yes)

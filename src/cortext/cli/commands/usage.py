@@ -17,7 +17,7 @@ from cortext.cli.list_options import complete_folder
 from cortext.cli.progress import ProgressBar
 from cortext.cli.terminal_text import clean
 from cortext.cli.time_options import SinceType, UntilType
-from cortext.cli.views.bar_chart import bar, can_draw, counted, short
+from cortext.cli.views.bar_chart import bar, can_draw, counted, dollars, short
 from cortext.cli.views.text_table import align, find_width
 from cortext.config import Config
 from cortext.features.usage.usage_blocks import UsageBlock
@@ -179,7 +179,7 @@ def _print_table(title: str, names: Sequence[str], totals: Sequence[UsageTotals]
         ["OUTPUT", *(short(each.output) for each in totals)],
         ["CACHE READ", *(short(each.cache_read) for each in totals)],
         ["CACHE WRITE", *(short(each.cache_write + each.cache_write_1h) for each in totals)],
-        ["COST", *(_dollars(each) for each in totals)],
+        ["COST", *(dollars(each.cost_usd, is_part=each.unpriced_answers > 0) for each in totals)],
     ]
     widths = [min(find_width(columns[0]), _MAX_NAME), *(find_width(each) for each in columns[1:])]
     cells = [align(columns[0], widths[0])]
@@ -195,11 +195,6 @@ def _print_table(title: str, names: Sequence[str], totals: Sequence[UsageTotals]
             cost = totals[number - 1].cost_usd
             line += "  " + bar(cost, most, min(room, _BAR), blocks=can_draw(sys.stdout.encoding))
         click.echo(line.rstrip())
-
-
-def _dollars(totals: UsageTotals) -> str:
-    """Return the cost for display. A `+` at the end means that some answers have no known price."""
-    return f"${totals.cost_usd:,.2f}{'+' if totals.unpriced_answers else ''}"
 
 
 def _print_blocks(blocks: Sequence[UsageBlock], *, as_json: bool, as_csv: bool) -> None:

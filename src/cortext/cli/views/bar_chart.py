@@ -64,6 +64,11 @@ def short(number: int) -> str:
     return f"{number:,}"
 
 
+def dollars(usd: float, *, is_part: bool) -> str:
+    """Return a cost for display. A `+` at the end means that a part of the cost is unknown."""
+    return f"${usd:,.2f}{'+' if is_part else ''}"
+
+
 def size(number: int) -> str:
     """Return a number of bytes for display, such as `12.3 kB`."""
     return f"{short(number)}B" if number >= 10_000 else counted(number, "byte")

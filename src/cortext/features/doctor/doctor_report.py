@@ -44,6 +44,7 @@ from cortext.features.setup.tool_setup import (
     find_connectable_tools,
     has_hooks,
     has_recall,
+    has_status_line,
     plan_setup,
 )
 from cortext.installation import install_command
@@ -65,7 +66,7 @@ class ToolHealth(msgspec.Struct):
     `server` is the state of our MCP server's entry in the tool's settings, a constant of
     `check_mcp`. `version` is "" if it is unknown. `tested` is False if the version is newer than
     the version that the tests cover. `recall` says whether the tool's agent is told about earlier
-    decisions when a session starts.
+    decisions when a session starts. `status_line` says whether the tool shows our status line.
     """
 
     tool: str
@@ -77,6 +78,7 @@ class ToolHealth(msgspec.Struct):
     version: str = ""
     tested: bool = True
     recall: bool = False
+    status_line: bool = False
 
     @property
     def connected(self) -> bool:
@@ -200,6 +202,7 @@ def _check_tool(tool: str, entry: FoundMcpEntry, problems: list[Problem]) -> Too
         version,
         is_tested(tool, version),
         has_recall(tool),
+        has_status_line(tool),
     )
 
 

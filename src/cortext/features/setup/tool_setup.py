@@ -115,16 +115,21 @@ def require_connectable(names: Iterable[str]) -> None:
 
 
 def plan_setup(
-    names: Sequence[str], *, plugin: bool = False, recall: bool | None = None
+    names: Sequence[str],
+    *,
+    plugin: bool = False,
+    recall: bool | None = None,
+    status_line: bool | None = None,
 ) -> SetupPlan:
     """Plan to add hooks, slash commands and the MCP server of cortext to these tools.
 
     Our plug-in for a tool is added if `plugin` is true or the plug-in is already installed. Recall
     is a text about earlier decisions that an agent gets when a session starts. `recall` turns it on
-    or off in the tools that support it; None leaves it as it is. The plan leaves out everything
-    that is already set up. Raises MissingCapabilityError for a tool that cortext cannot connect to.
+    or off in the tools that support it; None leaves it as it is. `status_line` does the same for
+    the status line that shows costs. The plan leaves out everything that is already set up. Raises
+    MissingCapabilityError for a tool that cortext cannot connect to.
     """
-    again = partial(plan_setup, names, plugin=plugin, recall=recall)
+    again = partial(plan_setup, names, plugin=plugin, recall=recall, status_line=status_line)
     plan = SetupPlan(again, [], [], [], [], [])
     installed = SetupRecord.load()
     require_connectable(names)
@@ -132,7 +137,7 @@ def plan_setup(
         hooks, servers = _settings_of(tool)
         if hooks:
             with _skip_unreadable(tool, plan):
-                _plan_hooks(tool, hooks, installed, plan, recall=recall)
+                _plan_hooks(tool, hooks, installed, plan, recall=recall, status_line=status_line)
         if commands := slash_commands_of(tool):
             _plan_commands(tool, commands, installed, plan)
         own = plugin_of(tool)
@@ -253,11 +258,20 @@ def has_recall(tool: str) -> bool:
 
     Recall is a text about earlier decisions that an agent gets when a session starts.
     """
-    file = settings_files.hooks_file(tool) if find_tool(tool).recall else None
+    return find_tool(tool).recall is not None and _is_in_settings(tool, SettingsFile.has_recall)
+
+
+def has_status_line(tool: str) -> bool:
+    """Return whether a tool shows our status line; False if its settings file cannot be read."""
+    return find_tool(tool).has_status_line and _is_in_settings(tool, SettingsFile.has_status_line)
+
+
+def _is_in_settings(tool: str, check: Callable[[SettingsFile, str], bool]) -> bool:
+    file = settings_files.hooks_file(tool)
     if file is None:
         return False
     try:
-        return file.has_recall(as_text(read_or_none(file.path) or b""))
+        return check(file, as_text(read_or_none(file.path) or b""))
     except (OSError, ValueError):
         return False  # `doctor` and `setup` report this.
 
@@ -317,10 +331,12 @@ def _plan_hooks(
     plan: SetupPlan,
     *,
     recall: bool | None = None,
+    status_line: bool | None = None,
 ) -> None:
     """Add our hooks and our MCP server to the plan for a tool's settings file.
 
-    `recall` turns recall on or off; None leaves it as it is in the file.
+    `recall` turns recall on or off; None leaves it as it is in the file. `status_line` does the
+    same for our status line.
     """
     path = file.path
     old = read_or_none(path)
@@ -331,7 +347,14 @@ def _plan_hooks(
             return
         before = _without_our_entries(file, text, installed)
         recall = file.has_recall(text) if recall is None else recall
-        edited = file.with_hooks(before, but=skipped, recall=recall)
+        if status_line is None:
+            status_line = file.has_status_line(text)
+        elif status_line and file.has_foreign_status_line(text):
+            plan.notes.append(
+                f"{path} keeps your own status line; to see the costs there too, let its command "
+                "also run `cortext statusline` with the same standard input"
+            )
+        edited = file.with_hooks(before, but=skipped, recall=recall, status_line=status_line)
     except ValueError as error:
         conflict = file.explain_conflict(text)
         plan.notes.append(f"{path} is not changed: {error}{conflict}")
@@ -390,7 +413,12 @@ def _undo_steps(file: SettingsFile, text: str, steps: Any) -> str | None:
     try:
         before = settings_files.undone(text, steps)
         missing = file.missing(text)
-        again = file.with_hooks(before, but=missing, recall=file.has_recall(text))
+        again = file.with_hooks(
+            before,
+            but=missing,
+            recall=file.has_recall(text),
+            status_line=file.has_status_line(text),
+        )
         return before if again.text == text else None
     except (TypeError, ValueError, LookupError):
         return None

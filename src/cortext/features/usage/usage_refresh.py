@@ -22,7 +22,7 @@ from cortext.catalog.usage_table import (
     use_prices,
 )
 from cortext.errors import SessionStorageError
-from cortext.features.capture.transcripts import beside
+from cortext.features.capture.transcripts import beside, transcript_in_file
 from cortext.features.usage.prices import Prices
 from cortext.tools import transcript_folders
 from cortext.tools.reader_protocol import Bridge, TranscriptSource
@@ -41,11 +41,38 @@ def refresh_usage(catalog: Catalog, prices: Prices, progress: Progress | None = 
 
     Raises SessionStorageError if other processes replace the catalog again and again.
     """
+    _with_prices(catalog, prices, lambda: _read_changed(catalog, prices.cost, progress))
+
+
+def refresh_session(catalog: Catalog, prices: Prices, tool: str, session: str, path: str) -> None:
+    """Read the new usage of one session, and store it in the catalog.
+
+    `path` is the path of the transcript. If it is not a transcript of this session, do nothing.
+    """
+    found = transcript_in_file(tool, session, path)
+    if found is None:
+        return
+    source = _fingerprinted(*found)
+
+    def read() -> None:
+        known = catalog.known_usage().get((tool, session), _NEW)
+        if known.fingerprint != source.print:
+            change = _read_session(source, known, prices.cost, catalog.usage_fact(EPOCH))
+            catalog.change_usage(change)
+
+    _with_prices(catalog, prices, read)
+
+
+def _with_prices(catalog: Catalog, prices: Prices, read: Callable[[], None]) -> None:
+    """Prepare the catalog for these prices and call `read`, which stores usage.
+
+    Start again if another process has replaced the catalog meanwhile.
+    """
     for _ in range(_ATTEMPTS):
         try:
             catalog.change_usage(lambda db: start_epoch(db, os.urandom(8).hex()))
             catalog.change_usage(lambda db: use_prices(db, prices.version, prices.cost))
-            _read_changed(catalog, prices.cost, progress)
+            read()
             break
         except CatalogReplacedError:
             continue  # another process has made the catalog again
@@ -68,20 +95,8 @@ def _read_changed(catalog: Catalog, cost_of: CostOf, progress: Progress | None) 
     # the session that is stored first, so the oldest file comes first.
     changed.sort(key=lambda item: _changed_at(item[1]))
     waiting: list[Callable[[sqlite3.Connection], None]] = []
-    for number, ((tool, session), source) in enumerate(changed, 1):
-        files = list(find_tool(tool).load("usage")(source, known.get((tool, session), _NEW).states))
-        is_complete = not any(file.is_failed for file in files)
-        waiting.append(
-            partial(
-                store_session,
-                tool=tool,
-                session=session,
-                fingerprint=source.print if is_complete else "",
-                files=files,
-                cost_of=cost_of,
-                epoch=epoch,
-            )
-        )
+    for number, (key, source) in enumerate(changed, 1):
+        waiting.append(_read_session(source, known.get(key, _NEW), cost_of, epoch))
         if len(waiting) == _BATCH or number == len(changed):
             catalog.change_usage(partial(_make_all, waiting))
             waiting = []
@@ -97,6 +112,23 @@ def _make_all(
 ) -> None:
     for change in changes:
         change(db)
+
+
+def _read_session(
+    source: TranscriptSource, known: KnownSession, cost_of: CostOf, epoch: str
+) -> Callable[[sqlite3.Connection], None]:
+    """Read the new usage of a session, and return a function that stores it."""
+    files = list(find_tool(source.tool).load("usage")(source, known.states))
+    is_complete = not any(file.is_failed for file in files)
+    return partial(
+        store_session,
+        tool=source.tool,
+        session=source.id,
+        fingerprint=source.print if is_complete else "",
+        files=files,
+        cost_of=cost_of,
+        epoch=epoch,
+    )
 
 
 def _fingerprinted(bridge: Bridge, source: TranscriptSource) -> TranscriptSource:

@@ -10,9 +10,12 @@ from cortext.tools.settings_files import SettingsFile
 
 
 def hooks_file(tool: Tool) -> SettingsFile:
-    """Return the settings file for hooks, `settings.json`. Its time-outs are in seconds."""
+    """Return the settings file for hooks, `settings.json`. Its time-outs are in seconds.
+
+    The file also has the command of the status line.
+    """
     path = os.path.join(tool.home, "settings.json")
-    return SettingsFile(tool, path, has_events=True, timeout=10)
+    return SettingsFile(tool, path, has_events=True, timeout=10, status_line="statusLine")
 
 
 def server_file(tool: Tool) -> SettingsFile:

@@ -18,6 +18,7 @@ TOOL = Tool(
     session_variable="CLAUDE_CODE_SESSION_ID",
     hook_events=("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd", "PreCompact"),
     recall_event="SessionStart",
+    has_status_line=True,
     escapes_bangs=True,
     agents_folder=".claude",
     reader="cortext.tools.claude.reader:ClaudeBridge",

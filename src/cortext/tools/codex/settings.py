@@ -39,7 +39,14 @@ class CodexSettings(SettingsFile):
     user has already set another program, cortext cannot be added.
     """
 
-    def with_hooks(self, text: str, *, but: Sequence[str] = (), recall: bool = False) -> Edited:
+    def with_hooks(
+        self,
+        text: str,
+        *,
+        but: Sequence[str] = (),
+        recall: bool = False,
+        status_line: bool = False,
+    ) -> Edited:
         edited = Edited(text, [], [])
         if self.missing_hooks(text):
             edited = edited.insert(toml_edit.put_first(text, _KEY, _NOTIFY), [])
