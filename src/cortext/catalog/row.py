@@ -147,7 +147,7 @@ class ConversationRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 
     @property
     def tool_name(self) -> str:
-        """The name that users see for the tool that wrote the session; "" for a conversation."""
+        """The name that users see for the tool of a session; "" for cortext's own conversations."""
         return name_of_tool(self.tool)
 
     @property

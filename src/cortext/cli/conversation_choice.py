@@ -169,8 +169,8 @@ def choose_active(words: tuple[str, ...]) -> ConversationRow:
 def ask(rows: Sequence[ConversationRow], query: str = "") -> ConversationRow:
     """Ask the user to choose one of several conversations, and return it.
 
-    The user types its number, or words that only one conversation has. `query` is the text that
-    matched all of them. Exit with code 1 if the user types `q`, `n` or `no`. Raises
+    The user types the number of a conversation, or words that only one conversation has. `query` is
+    the text that matched all of `rows`. Exit with code 1 if the user types `q`, `n` or `no`. Raises
     AmbiguousIdError if there is no terminal.
     """
     if not can_ask():

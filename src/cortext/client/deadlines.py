@@ -55,7 +55,7 @@ class Patience:
 
     @property
     def until(self) -> Deadline:
-        """The time-out of the next request. It ends when the time limit of the whole call ends."""
+        """The time-out of the next request: it ends with the time limit of the whole call."""
         return Deadline(self._end)
 
     def pause(self, retry_after: str = "") -> float | None:

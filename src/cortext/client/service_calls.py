@@ -108,9 +108,9 @@ def add_message(id: str, message: Message) -> Request:
 def get_history(id: str, limit: int | None) -> Request:
     """Return the request for the last `limit` messages of a conversation.
 
-    If `limit` is None, the server returns as many messages as its window allows. A server refuses a
-    limit above MOST. If `limit` is higher than MOST, the request is the same as for None, and the
-    function `history` selects the last `limit` messages from the answer.
+    If `limit` is None, the server returns as many messages as its window allows. If `limit` is
+    higher than MOST, the request is the same as for None, because a server refuses such a limit.
+    The function `history` then selects the last `limit` messages from the answer.
     """
     if limit is not None and (type(limit) is not int or limit < 0):
         raise ValueError(f"limit must be a whole number from 0, not {limit!r}")

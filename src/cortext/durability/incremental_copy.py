@@ -67,10 +67,10 @@ def follow(
     """Update `target`, the compressed copy of the file `source`, and return the result.
 
     Only the new end of the file is compressed and appended. A last line without a newline is copied
-    only when the file has not changed for `RESTS` seconds. If the file only lost data at its end,
-    the copy keeps this data. If the file no longer starts with the copied data, the old copy is
-    renamed, and a new copy is started. `known` is the state of the copy after the last update; None
-    if this state is unknown.
+    only when the file has not changed for `RESTS` seconds. If the end of the file was
+    cut off and the rest is unchanged, the copy keeps the end. If the file no longer starts with the
+    copied data, the old copy is renamed, and a new copy is started. `known` is the state of the
+    copy after the last update; None if this state is unknown.
 
     Set `document` for a JSON document, which programs always rewrite as a whole. The copy is then
     replaced as a whole. If the new document is shorter or incomplete, the old copy is renamed.

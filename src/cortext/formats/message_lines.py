@@ -236,9 +236,9 @@ def _id_of(line: bytes) -> str:
 def may_hide_type(data: bytes, start: int = 0) -> bool:
     """Return whether `data`, from the offset `start`, may contain `"type": "turn"`.
 
-    In our log format, every message has this key, and the fast decoder drops it. In a format whose
-    messages have no key `type`, another program added the key, and it must be preserved. If this
-    function returns True for such a format, the slow decoder must be used.
+    The fast decoder drops this key. In our log format, every message has the key, so nothing is
+    lost. In a format whose messages have no key `type`, another program added the key, and cortext
+    must preserve it. If this function returns True for such a format, use the slow decoder.
     """
     return _UNKNOWN_TYPE.search(data, start) is not None
 

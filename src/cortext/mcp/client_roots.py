@@ -1,4 +1,4 @@
-"""The roots of an MCP client: the folders in which the client says that it works."""
+"""The roots of an MCP client: the folders that the client reports as its working folders."""
 
 from __future__ import annotations
 

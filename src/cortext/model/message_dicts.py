@@ -147,7 +147,7 @@ def record_from_dict(
 ) -> _Struct:
     """Convert a dict to a message or a tool call. `kind` is the class of the result.
 
-    `names` has the keys of the fields that have another name in the dict. If the dict has no id,
+    `names` maps a field of `kind` to its key in the dict, if the two differ. If the dict has no id,
     the id is computed from the time and the fields in `identity`. So the same dict always gets the
     same id. Raises ValueError if the time is missing, or if a field has a wrong value.
     """

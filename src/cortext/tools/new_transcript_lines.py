@@ -87,9 +87,9 @@ class Follows(Protocol):
     def follow(self, source: TranscriptSource, lately: NewLines) -> MessageDelta | None:
         """Return the messages of the new lines in `lately`.
 
-        If all earlier lines of the file were counted, the messages are equal to the messages that
-        `Bridge.decode` returns for these lines. The result is None if the caller must decode the
-        whole transcript instead.
+        If all earlier lines of the file were counted, the result is equal to the messages that
+        `Bridge.decode` returns for the new lines. Return None if the caller must decode the whole
+        transcript instead.
         """
         ...
 

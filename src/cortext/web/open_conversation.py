@@ -152,7 +152,7 @@ class _ObservedSource:
 class _FullToolSession(LiveToolSession):
     """A session of an AI tool, read with the full text of its tool results.
 
-    Pages have links to the full text of a tool result.
+    The page of the conversation links to these full texts.
     """
 
     side = 0

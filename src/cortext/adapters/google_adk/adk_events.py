@@ -66,7 +66,7 @@ def own_event(record: SessionMessage) -> Any:
     """Return the ADK data in a record, or None if another program wrote the record.
 
     If the record holds a whole event, the data is this event. If the record holds only a part of an
-    event, the data names the record with the whole event (see `is_part`).
+    event, the data contains the id of the record that holds the whole event (see `is_part`).
     """
     return record.extra.get(KEY)
 

@@ -525,7 +525,7 @@ class _Ranking:
         return score
 
     def _locate(self, ids: Sequence[int]) -> dict[int, tuple[TextMatch, int]]:
-        """Return the location and the length of each of these texts, by number.
+        """Return the location and the length of each text in `ids`. The keys are numbers of texts.
 
         Deleted texts, and texts of conversations that are not searched, are left out.
         """

@@ -83,8 +83,8 @@ def _forms(folder: str) -> list[str]:
     """Return the paths that AI tools may have recorded for a folder.
 
     These are three paths: the typed path, the path with all symbolic links resolved, and the path
-    with only the links in its parent folder resolved. The third path is needed if the last part is
-    a link that the user created after the move.
+    with only the links in its parent folder resolved. The third path is needed if the user moved
+    the folder and then created a link with its old name.
     """
     parent, name = os.path.split(folder)
     resolved_parent = os.path.join(os.path.realpath(parent), name)

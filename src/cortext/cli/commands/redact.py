@@ -240,13 +240,13 @@ def _print_remaining(
 ) -> int:
     """Scan the redacted conversations again, and print the files that still contain a secret.
 
-    Also print a warning for each file that could not be scanned, unless the warning is in `unread`.
-    Return how many problems remain: the number of printed warnings plus the number of printed
-    files. The AI tools' own files do not count. Without `archive`, copies in the archive do not
-    count either.
+    Also print a warning for each file that could not be scanned. Warnings in `unread` are not
+    printed again. Return how many problems remain: the number of printed warnings plus the number
+    of printed files. The AI tools' own files do not count. Without `archive`, copies in the archive
+    do not count either.
 
-    `done` are the plans that were redacted. With `listed_only`, ignore secrets in cortext's files
-    that are not in these plans.
+    `done` are the plans that were redacted. With `listed_only`, ignore a secret in cortext's files
+    unless one of these plans contains the secret.
     """
     redacted = {finding.secret for plan in done for finding in plan.found}
     rescanned = look([plan.row for plan in done])

@@ -133,9 +133,9 @@ def store_progress(place: ConversationPath, progress: Progress) -> None:
 class CaptureLedger:
     """The ledger file of one conversation. It has a line for each captured message.
 
-    `head` is the conversation's session without its messages. The first line of the ledger has the
-    id and the creation time of `head`. If `head` has another id or time, the ledger belongs to an
-    earlier conversation in the same folder.
+    `head` is the session of the conversation, without its messages. The first line of the ledger
+    has the id and the creation time of the session for which the ledger was written. If `head` has
+    another id or creation time, the ledger belongs to an earlier conversation in the same folder.
     """
 
     def __init__(self, place: ConversationPath, head: Session) -> None:

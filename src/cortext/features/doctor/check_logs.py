@@ -180,7 +180,7 @@ def _mark_unrepairable(head: SalvagedHead) -> SalvagedHead:
 
 
 def _salvage_empty(path: str) -> _LogState:
-    """Return the state of an empty log, with the messages from its old versions.
+    """Return the state of an empty log. It contains the messages from the old versions of the log.
 
     Old versions are files that an earlier repair kept under another name.
     """

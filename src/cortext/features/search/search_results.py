@@ -1,4 +1,4 @@
-"""Group search results by conversation, with a few hits of each, the newest or the best first."""
+"""Group search results by conversation, with a few hits of each: the newest, or the best first."""
 
 from __future__ import annotations
 

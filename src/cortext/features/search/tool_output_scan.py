@@ -117,7 +117,10 @@ class _Scan:
         return finder.is_in(read_blocks(path))
 
     def _compare(self, row: ConversationRow, transcript: Found | None) -> None:
-        """Decode a conversation, and store its messages that contain the text or its parts."""
+        """Search the messages of a conversation, and keep the hits.
+
+        A message is a hit if it contains the wanted text, or the parts of this text.
+        """
         redactor: Redactor | None = None
         if transcript is None:
             found = read_all(row)

@@ -214,7 +214,7 @@ class Slash:
         """Return the conversations that match the words: a number, an id or words of a title.
 
         The conversation of this session is returned only if no other conversation matches. Its
-        title may contain the words only because the user has just typed them in this session.
+        title may contain the words, because the user has just typed them in this session.
         """
         found = self._conversations.find(words)
         return self._without_current(found) or found

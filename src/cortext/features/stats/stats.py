@@ -171,8 +171,8 @@ def gather(
 
     `wanted` selects conversations. If `wanted.since` is set, only messages since then are counted.
     If `everywhere` is true, conversations of all workspaces and folders are included. Tool sessions
-    that belong to no workspace are included too, unless `wanted.tool` is "". `more` are further
-    conversations to include, each with its statistics, which the caller has already computed.
+    that belong to no workspace are included too, unless `wanted.tool` is "". `more` has further
+    conversations to include. The caller has already computed the statistics of each.
     `usage` is the usage of all tools; if it is None, it is read. A damaged conversation is listed
     in the result, and its readable part is counted.
     """

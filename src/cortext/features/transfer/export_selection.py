@@ -40,7 +40,10 @@ def select_parts(session: Session, selection: ExportSelection) -> Session:
 
 
 def _without_tools(messages: list[SessionMessage]) -> list[SessionMessage]:
-    """Return the messages without tool calls. A message that only has tool calls is left out."""
+    """Remove the tool calls from the messages, and leave out tool results.
+
+    A message that contains only tool calls is left out too.
+    """
     return [
         replace(message, tool_calls=None) if message.tool_calls else message
         for message in messages

@@ -1,4 +1,4 @@
-"""The text of a message that users can search: in the full-text index and in snippets."""
+"""The searchable text of a message, for the full-text index and for snippets."""
 
 from __future__ import annotations
 

@@ -158,10 +158,9 @@ def unanswered(
 
 @contextmanager
 def append_hints() -> Generator[None]:
-    """Extend the hint of an error if the server does not answer an append in the `with` block.
+    """Add to the error hint that an unanswered append in the `with` block can be repeated.
 
-    The hint then also says that a message with the same id is stored only once. So the user knows
-    that the append can be repeated.
+    The added text says that a message with the same id is stored only once.
     """
     try:
         yield

@@ -302,10 +302,10 @@ class _ClaudeTranscript:
 def _live_positions(nodes: list[_Node]) -> set[int]:
     """Return the positions of the nodes on the live branch, which the user sees now.
 
-    The branch goes from the last message of the user or the model back to the first, from each line
-    to its parent. If the parent is missing, the branch continues at the previous message in the
-    file. The other lines of the same replies, the tool results and the queued messages also belong
-    to the branch.
+    The branch starts at the last message of the user or the model, and continues from each line to
+    the parent of this line, back to the first message. If the parent is missing, the branch
+    continues at the previous message in the file. If one line of a reply is on the branch, all
+    lines of this reply are. Tool results and queued messages also belong to the branch.
     """
     places = {node.uuid: place for place, node in enumerate(nodes)}
     before = list[int]()

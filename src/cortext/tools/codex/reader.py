@@ -373,7 +373,10 @@ class CodexBridge:
         return None if new is None else MessageDelta((), new, lately.mark, part.model)
 
     def beside(self, source: TranscriptSource) -> None:
-        """Return None, because only `decode` can find the sub-agents of a Codex session."""
+        """Return None: cortext does not know the files of the sub-agents.
+
+        Only `decode` can find the sub-agents of a Codex session.
+        """
 
     def _decode(
         self, source: TranscriptSource, longest: int | None, damages: list[Damage]

@@ -180,9 +180,10 @@ def _add_fields(known: Head, parts: Sequence[_Field], holders: frozenset[str]) -
 
 
 def _split_fields(head: Head, nested: Mapping[str, str]) -> Iterator[_Field]:
-    """Yield the fields of the dict `head` one by one, and each inner field separately.
+    """Yield the fields of `head` one by one. A field with inner fields is yielded in parts.
 
-    `nested` maps the name of an inner field to the name of the field that contains it.
+    Each of these parts has one inner field. `nested` maps the name of an inner field to the name of
+    the field that contains it.
     """
     for name, value in head.items():
         if name in nested.values() and isinstance(value, dict):

@@ -192,7 +192,7 @@ class PostgresListener:
         self.hub.tell(notice.kind, notice.id, message)
 
     async def _fetch_message(self, id: str, number: int) -> Message | None:
-        """Read a message that was too long for its notification from the table.
+        """Read a message from the table, because it was too long for its notification.
 
         Return None if the message was deleted or cannot be read.
         """
