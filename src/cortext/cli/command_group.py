@@ -46,7 +46,7 @@ GROUPS = {
     },
     "More": {
         "ask": "Ask a question about an old conversation.",
-        "spawn": "Talk to an agent in a saved session.",
+        "spawn": "Chat with an agent in the terminal; the chat is saved.",
         "watch": "Save new messages of all AI tools as they are written.",
         "tail": "Show new messages of a conversation as they are written.",
         "serve": "Serve conversations to programs over HTTP.",

@@ -103,7 +103,8 @@ def project_options(command: F) -> F:
         "folder",
         metavar="DIR",
         shell_complete=complete_folder,
-        help="Only conversations that took place in this folder or below, in any worktree.",
+        help="Only conversations in this folder or below; other worktrees of the same repository "
+        "count too.",
     )(command)
 
 

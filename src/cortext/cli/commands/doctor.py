@@ -41,7 +41,9 @@ _MAX_ROUNDS = 3
     "--fix", is_flag=True, help="Repair everything that can be repaired without data loss."
 )
 @click.option(
-    "--deep", is_flag=True, help="Also read files that have not changed since they were intact."
+    "--deep",
+    is_flag=True,
+    help="Check every file, also files unchanged since the last successful check.",
 )
 @click.option("-v", "--verbose", is_flag=True, help="Show all problems of each file.")
 @yes_option

@@ -13,7 +13,9 @@ from cortext.features.manage.edit_conversation import fork
 @click.command("fork")
 @click.argument("id", nargs=-1, shell_complete=complete_id, required=True)
 @click.option(
-    "--at", type=Number(min=0), help="Copy only the messages up to this number; the first is 1."
+    "--at",
+    type=Number(min=0),
+    help="Copy only the messages up to this number; the first is 1. 0 copies none.",
 )
 @click.option("--title", default="", help="The title of the new conversation.")
 def command(id: tuple[str, ...], at: int | None, title: str) -> None:

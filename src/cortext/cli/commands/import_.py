@@ -102,8 +102,8 @@ def command(files: tuple[str, ...], id: str | None, store: str | None, as_json: 
     Outside a workspace, conversations go to your personal workspace.
 
     Instead of a FILE, you can name a database of openai-agents (SQLiteSession) or of llm (`llm logs
-    path`). Its sessions go to the folder for sessions of programs, or to --store. Import the
-    database again to add new messages.
+    path`). Its sessions go to ~/.local/share/cortext/programs/, the folder for sessions of
+    programs, or to --store. Import the database again to add new messages.
     """
     if id is not None and len(files) > 1:
         raise click.UsageError("--as works with only one FILE")

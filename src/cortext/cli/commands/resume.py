@@ -20,8 +20,8 @@ _PRINT_HELP = (
     "--write."
 )
 _WRITE_HELP = (
-    "With --print, also write the session if the tool does not have it yet. A session of another "
-    "tool is first copied to a conversation with a new id."
+    "With --print, also write the session if the tool does not have it yet. If the session "
+    "belongs to another tool, cortext first saves it as a conversation with a new id."
 )
 _CONTEXT_HELP = (
     "Print a briefing: a text with which any agent can continue. The conversation keeps its status "

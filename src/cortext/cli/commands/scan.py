@@ -45,7 +45,11 @@ RENAME = "the name of a file or folder contains a secret: rename it; no command 
 @click.command("scan")
 @click.argument("query", nargs=-1, shell_complete=complete_id)
 @all_option
-@click.option("--tool", type=SourceType(), help="Scan only sessions of this tool.")
+@click.option(
+    "--tool",
+    type=SourceType(),
+    help="Scan only sessions of this tool. `document` means sessions of your own programs.",
+)
 @json_option
 def command(query: tuple[str, ...], everywhere: bool, tool: str | None, as_json: bool) -> None:
     """Find keys and passwords in conversations. Nothing is changed.

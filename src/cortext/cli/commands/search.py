@@ -84,7 +84,7 @@ def complete_tag(
 @click.option(
     "--tool",
     type=SourceType(),
-    help="Search only conversations of this tool.",
+    help="Search only conversations of this tool. `document` means sessions of your own programs.",
 )
 @project_options
 @click.option(
@@ -117,7 +117,8 @@ def complete_tag(
 @click.option(
     "--role",
     type=Role(_ROLES, case_sensitive=False),
-    help="Search only messages of this role. `me` is another name for user.",
+    help="Search only messages of this role. `me` is another name for user, `agents` means "
+    "sub-agents, and `document` means the markdown of conversations.",
 )
 @click.option(
     "--since",

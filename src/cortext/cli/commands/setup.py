@@ -37,8 +37,8 @@ from cortext.workspace.init_workspace import difference
 @click.option(
     "--recall/--no-recall",
     default=None,
-    help="Tell Claude Code at the start of a session what was last decided and left open in its "
-    "folder, or stop doing so.  [default: no change]",
+    help="--recall: at the start of a session, tell Claude Code the last decisions and open "
+    "questions of its folder. --no-recall: turn this off.  [default: no change]",
 )
 @click.option(
     "--statusline/--no-statusline",

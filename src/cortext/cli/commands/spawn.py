@@ -103,7 +103,7 @@ def complete_tool(
 @click.option("-y", "--yes", is_flag=True, hidden=True, expose_value=False)
 @json_option
 def command(task_file: str | None, **options: Any) -> int:
-    """Talk to an agent in a saved session.
+    """Chat with an agent in the terminal; the chat is saved.
 
     \b
       cortext spawn -i                        a new session
@@ -114,7 +114,8 @@ def command(task_file: str | None, **options: Any) -> int:
       echo "why is the sky blue?" | cortext spawn -i
 
     Agents are markdown files in .workspace/agents/, .claude/agents/ and ~/.aurora/agents/.
-    Sessions are files in ~/.aurora/spawn/sessions/, with one line for each turn.
+    Sessions are files in ~/.aurora/spawn/sessions/, with one line for each turn. ~/.aurora is the
+    folder that `spawn` uses for its agents, settings and sessions.
     """
     _check_usage(task_file, options)
     settings = load_spawn_settings()

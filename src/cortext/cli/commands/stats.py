@@ -45,7 +45,8 @@ _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 @click.option(
     "--tool",
     type=SourceType(),
-    help="Count only conversations that took place in this tool.",
+    help="Count only conversations that took place in this tool. `document` means sessions of your "
+    "own programs.",
 )
 @json_option
 def command(

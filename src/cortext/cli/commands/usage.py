@@ -57,7 +57,7 @@ _WARN_FROM = 0.8
     "folder",
     metavar="DIR",
     shell_complete=complete_folder,
-    help="Only sessions that took place in this folder or below, in any worktree.",
+    help="Only sessions in this folder or below; other worktrees of the same repository count too.",
 )
 @click.option("--csv", "as_csv", is_flag=True, help="Print the table as CSV.")
 @json_option
