@@ -46,6 +46,9 @@ HOSTILE = [
 STRANGE: list[Any] = [None, True, -1, 1e300, "\x1b[2J\n", ["x"], {"x": {}}, {"total_cost_usd": "1"}]
 
 
+_real_now = clock.now
+
+
 @pytest.fixture(autouse=True)
 def calm_clock(empty_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Noon, in a zone where it is the same day, and no processes in the background."""
@@ -220,8 +223,7 @@ def test_refresh_of_a_session_reads_no_file_outside_of_the_tool(tmp_path: Path) 
 def test_status_line_starts_one_process_that_reads_all(
     empty_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.undo()
-    monkeypatch.setenv("HOME", str(empty_home))
+    monkeypatch.setattr(clock, "now", _real_now)
     now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
     claude_file(empty_home, SESSION_A, claude_answer("m1", at=now, output=MILLION))
     monkeypatch.delenv("CI", raising=False)

@@ -17,13 +17,13 @@ from tests.features.usage.usage_corpus import DAY, FIRST_DAY, write_corpus
 
 
 @pytest.fixture
-def corpus(empty_home: Path) -> Path:
+def usage_home(empty_home: Path) -> Path:
     write_corpus(empty_home)
     return empty_home
 
 
-def stats_of(corpus: Path, **filters: object) -> Stats:
-    return gather(str(corpus), ListFilter(**filters), everywhere=True)  # type: ignore[arg-type]
+def stats_of(usage_home: Path, **filters: object) -> Stats:
+    return gather(str(usage_home), ListFilter(**filters), everywhere=True)  # type: ignore[arg-type]
 
 
 def close(totals: UsageTotals) -> Any:
@@ -32,8 +32,11 @@ def close(totals: UsageTotals) -> Any:
 
 
 @pytest.mark.parametrize("since", [None, FIRST_DAY + DAY])
-def test_stats_and_usage_agree(corpus: Path, since: int | None) -> None:
-    stats, usage = stats_of(corpus, since=since), gather_usage(str(corpus), "model", since=since)
+def test_stats_and_usage_agree(usage_home: Path, since: int | None) -> None:
+    stats, usage = (
+        stats_of(usage_home, since=since),
+        gather_usage(str(usage_home), "model", since=since),
+    )
     assert msgspec.structs.asdict(stats.usage) == close(usage.total)
     assert stats.cost.usd == pytest.approx(usage.total.cost_usd)
     assert stats.cost.recorded_usd == pytest.approx(usage.total.recorded_usd)
@@ -48,21 +51,21 @@ def test_stats_and_usage_agree(corpus: Path, since: int | None) -> None:
     }
 
 
-def test_stats_and_usage_of_one_folder_agree(corpus: Path) -> None:
-    stats = stats_of(corpus, folder="/home/you/web")
-    usage = gather_usage(str(corpus), folder="/home/you/web").total
+def test_stats_and_usage_of_one_folder_agree(usage_home: Path) -> None:
+    stats = stats_of(usage_home, folder="/home/you/web")
+    usage = gather_usage(str(usage_home), folder="/home/you/web").total
     assert msgspec.structs.asdict(stats.usage) == close(usage)
-    assert 0 < stats.usage.tokens < stats_of(corpus).usage.tokens
+    assert 0 < stats.usage.tokens < stats_of(usage_home).usage.tokens
 
 
-def test_charts_and_usage_agree(corpus: Path) -> None:
+def test_charts_and_usage_agree(usage_home: Path) -> None:
     rows: list[ConversationRow] = ConversationLookup().rows()
-    counts, usage = Counting().count(rows), gather_usage(str(corpus)).total
+    counts, usage = Counting().count(rows), gather_usage(str(usage_home)).total
     assert (counts.tokens, counts.unread) == (usage.tokens, 0)
     assert counts.cost.usd == pytest.approx(usage.cost_usd)
 
 
-def test_shares_of_tools_and_types_add_up_to_usage(corpus: Path) -> None:
-    stats = stats_of(corpus)
+def test_shares_of_tools_and_types_add_up_to_usage(usage_home: Path) -> None:
+    stats = stats_of(usage_home)
     assert sum(share.tokens for share in stats.tools) == stats.usage.tokens
     assert sum(share.tokens for share in stats.types) == stats.usage.tokens
