@@ -148,8 +148,10 @@ def _run_step(step: Step, work: Path, env: dict[str, str], bin: Path) -> tuple[s
     return name, done.returncode, found
 
 
-NEW_KEYS = {"branch", "recall"}
+NEW_KEYS = {"branch", "recall", "status_line", "usage"}
 """Keys of JSON output that version 0.2.0 added."""
+CHANGED_KEYS = {"cost", "cost_usd", "usd", "recorded_usd", "from_prices_usd"}
+"""Keys of JSON output whose values version 0.2.0 computes from the usage of AI tools."""
 NEW_SETTINGS = {"usage.budget"}
 """Settings that version 0.2.0 added."""
 
@@ -166,7 +168,7 @@ def _stable(value: Any, bin: Path, passing: set[str] = PASSING) -> Any:
         pairs = [
             [_stable(key, bin), "<passing>" if key in passing else _stable(each, bin, passing)]
             for key, each in value.items()
-            if key not in NEW_KEYS
+            if key not in NEW_KEYS | CHANGED_KEYS
             # Version 0.2.0 counts the messages of tool sessions.
             and not (key == "messages" and isinstance(each, int | None))
         ]
