@@ -91,8 +91,8 @@ def _read_changed(catalog: Catalog, cost_of: CostOf, progress: Progress | None) 
         for key, source in sources.items()
         if known.get(key, _NEW).fingerprint != source.print
     ]
-    # A resumed or forked session repeats the answers of the earlier session. An answer counts for
-    # the session that is stored first, so the oldest file comes first.
+    # A resumed or forked session repeats the answers of the earlier session. If nothing else tells
+    # which session wrote an answer, it counts for the session that is stored first.
     changed.sort(key=lambda item: _changed_at(item[1]))
     waiting: list[Callable[[sqlite3.Connection], None]] = []
     for number, (key, source) in enumerate(changed, 1):

@@ -54,8 +54,8 @@ _VALUED = (
 # In `…;Password=…;` any value is a secret.
 _PAIRED = rb"""\s?=\s?[^;"'\s]"""
 # For text in lower case. Each pattern begins with a literal, so the search is as fast as `find`.
-# `key` alone is not the name of a secret. It must follow a word such as `api` or `access`, of which
-# the pattern checks only the last letter.
+# `key` alone is not the name of a secret. It must follow a word such as `api` or `access`. The
+# pattern checks only the last letter of that word.
 _NAMED = [
     re.compile(pattern)
     for pattern in (

@@ -139,7 +139,7 @@ class MessageInfo(Struct, gc=False):
 
     @property
     def used(self) -> str:
-        """The model that wrote the answer, or else the model that the user chose, or else ""."""
+        """The model that wrote the answer, or that the user chose; "" if none is known."""
         old = self.metadata.assistant if self.metadata else None
         asked = self.model.modelID if self.model else None
         return self.modelID or asked or (old.modelID if old else None) or ""
